@@ -61,6 +61,8 @@ type Lab interface {
 	// file that is not what was written, whose result is null; luck is nil where it is not known.
 	Result(ctx context.Context, slug, planID string) (result json.RawMessage, luck *library.Luck,
 		damage string, err error)
+	// Progress is how far a search is, nil before it has begun.
+	Progress(ctx context.Context, slug, planID string) (*library.Progress, error)
 	// Falsify begins a job that attacks a run, FalsifyBacktest one that makes that run first, Search one
 	// that plays the trials of a search which it registers. Their errors are also those of jobs, and
 	// *run.RequestError.

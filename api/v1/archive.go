@@ -344,6 +344,9 @@ func (a *API) getFamily(r *http.Request) (*edge.Answer, error) {
 	if err == nil {
 		f.Result, f.Luck, f.ResultDamage, err = a.opts.Lab.Result(r.Context(), f.Slug, f.PlanID)
 	}
+	if err == nil {
+		f.Progress, err = a.opts.Lab.Progress(r.Context(), f.Slug, f.PlanID)
+	}
 	if err != nil {
 		return nil, err
 	}

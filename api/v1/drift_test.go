@@ -80,7 +80,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"GapList": list[candle.Gap]{},
 		"LogList": list[json.RawMessage]{}, "RunFiles": fileList{}, "RevealRequest": revealRequest{},
 		"RunReveal": revealed{}, "NoteRequest": noteRequest{}, "RunNote": runNote{},
-		"FamilyRow": library.Family{}, "SearchLuck": library.Luck{}, "FamilyList": list[library.Family]{},
+		"FamilyRow": library.Family{}, "SearchLuck": library.Luck{}, "SearchProgress": library.Progress{}, "FamilyList": list[library.Family]{},
 		"FamilyTrialList": list[library.FamilyTrial]{}, "FalsificationResult": library.Falsification{},
 		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
 		"Plot":                 sdk.Plot{},

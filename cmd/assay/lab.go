@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/translog"
@@ -101,7 +102,7 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 		}
 	}
 	c, err := compare.Compare(ctx, l.store, l.runs,
-		compare.Options{Slug: slug, Runs: runIDs, Baseline: runIDs[0]})
+		compare.Options{Slug: slug, Runs: runIDs, Baseline: runIDs[0], StateDir: l.stateDir})
 	var refused *request.Error
 	if errors.As(err, &refused) {
 		return nil, &library.RefusedError{Name: "ids", Message: refused.Message}
@@ -132,6 +133,19 @@ func (l *lab) Result(_ context.Context, slug, planID string) (result json.RawMes
 	}
 	result, err = json.Marshal(r)
 	return result, luck, "", err
+}
+
+// Progress implements v1.Lab. A journal that cannot be read says nothing: it is in no result.
+func (l *lab) Progress(_ context.Context, slug, planID string) (*library.Progress, error) {
+	p, err := family.ReadProgress(family.PlanDir(l.stateDir, slug, planID))
+	if err != nil {
+		return nil, nil
+	}
+	out := &library.Progress{Done: p.Done, Total: p.Total, Failed: p.Failed}
+	if left := p.LeftAt(time.Now()); left >= 0 {
+		out.ETASeconds = new(int64(left.Round(time.Second) / time.Second))
+	}
+	return out, nil
 }
 
 // unread turns an unknown run of the lab into that of a library.

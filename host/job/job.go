@@ -19,6 +19,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -59,6 +61,8 @@ type Job struct {
 type Progress struct {
 	Percent int    `json:"percent"`
 	Text    string `json:"text"`
+	// ETASeconds is how long the rest takes, nil while that is not known.
+	ETASeconds *int64 `json:"eta_seconds"`
 }
 
 // Failure is why a job has failed: what the lab says. Details are null where there are none.
@@ -120,7 +124,14 @@ func decodeProgress(line []byte) (Progress, bool) {
 		return Progress{}, false
 	}
 	percent, err := strconv.Atoi(string(m[1]))
-	return Progress{percent, string(bytes.ToValidUTF8(m[2], []byte("?")))}, err == nil && percent <= 100
+	p := Progress{Percent: percent, Text: string(bytes.ToValidUTF8(m[2], []byte("?")))}
+	if last, is := strings.CutSuffix(p.Text, " left"); is {
+		last = last[strings.LastIndexByte(last, ' ')+1:]
+		if left, err := time.ParseDuration(last); err == nil && left >= 0 {
+			p.ETASeconds = new(int64(left / time.Second))
+		}
+	}
+	return p, err == nil && percent <= 100
 }
 
 // The list of jobs in the state directory.

@@ -378,6 +378,18 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
+func TestTimeLeft(t *testing.T) {
+	for line, want := range map[string]int64{
+		"falsify run_x 40 %, 3 replays/s, 24 replays left, 1m2s left": 62, "x 1 %, 2h46m30s left": 9990,
+		"x 40 %, 24 replays left": -1, "x 40 %, -2s left": -1, "x 40 %": -1,
+	} {
+		p, ok := decodeProgress([]byte(line))
+		if got := p.ETASeconds; !ok || (got == nil) != (want < 0) || got != nil && *got != want {
+			t.Errorf("%q: %v %v", line, got, ok)
+		}
+	}
+}
+
 func FuzzProgress(f *testing.F) {
 	f.Add([]byte("falsify run_x 40 %, 3 replays/s, 2s left\n"))
 	f.Add([]byte("run run_x 100 %\nwarning: A 7 %\n"))
@@ -389,11 +401,11 @@ func FuzzProgress(f *testing.F) {
 		for _, b := range text {
 			_, _ = other.Write([]byte{b})
 		}
-		if !slices.Equal(whole, parts) || one.last != other.last {
+		if !reflect.DeepEqual(whole, parts) || one.last != other.last {
 			t.Errorf("%v at once, %v byte by byte", whole, parts)
 		}
 		for _, p := range whole {
-			if p.Percent < 0 || p.Percent > 100 {
+			if p.Percent < 0 || p.Percent > 100 || p.ETASeconds != nil && *p.ETASeconds < 0 {
 				t.Errorf("%+v", p)
 			}
 		}

@@ -20,6 +20,8 @@ type Family struct {
 	// Done counts the trials that have ended, Failed those of them that failed.
 	Done   int `json:"done"`
 	Failed int `json:"failed"`
+	// Progress is what the search itself says of how far it is: nil in lists and before it has begun.
+	Progress *Progress `json:"progress"`
 	// Plan is the plan as it was registered, null in lists.
 	Plan json.RawMessage `json:"plan"`
 	// Result is what the search has come to, as the lab keeps it: null in lists and before its end.
@@ -28,6 +30,15 @@ type Family struct {
 	Luck *Luck `json:"luck"`
 	// ResultDamage says why a result that was written cannot be shown, else it is empty.
 	ResultDamage string `json:"result_damage"`
+}
+
+// Progress is how far a search is. ETASeconds is nil until enough trials have ended, and of a search
+// that does not go on.
+type Progress struct {
+	Done       int    `json:"done"`
+	Total      int    `json:"total"`
+	Failed     int    `json:"failed"`
+	ETASeconds *int64 `json:"eta_seconds"`
 }
 
 // Luck is where the best of so many independent trials is expected when none has any skill: an annual

@@ -276,7 +276,7 @@ type shadow struct {
 func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 	guard, err := risk.NewGuard(risk.Setup{
 		Limits: pp.run.permit.bounds, Mode: pp.run.permit.riskMode(), Timeframe: pp.run.setup.plan.Timeframe,
-		StartEquity: pp.run.setup.plan.Cash, Start: start,
+		StartEquity: pp.run.setup.plan.Cash, Start: start, Quote: pp.run.setup.plan.Symbols[0].Quote(),
 	})
 	w := &shadow{guard: guard, orders: map[market.OrderID]bool{},
 		amounts: map[market.OrderID]decimal.Decimal{}}

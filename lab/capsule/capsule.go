@@ -405,8 +405,6 @@ func isID(s string) bool {
 	return ok && len(digits) == 16 && isHex(digits)
 }
 
-func isSHA256(s string) bool { return len(s) == 64 && isHex(s) }
-
 func isHex(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil && s == strings.ToLower(s)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -113,7 +114,7 @@ func (s *Slice) checkInputs() *FormatError {
 		switch {
 		case !market.ValidInputName(in.Name):
 			return &FormatError{at + "/name", "is not the name of an input"}
-		case !isSHA256(in.SHA256):
+		case !digest.IsSHA256(in.SHA256):
 			return &FormatError{at + "/sha256", "is no SHA-256"}
 		}
 		if rows += len(in.Rows); rows > MaxInputRows {

@@ -70,7 +70,7 @@ func compareRuns(ctx context.Context, a *App, slug string, runs []string, o comp
 		var err error
 		result, err = compare.Compare(ctx, store, reg, compare.Options{
 			Slug: slug, Runs: runs, Baseline: o.Baseline, Split: o.Split, Sort: o.Sort, Top: o.Top,
-			OnlyChanged: o.OnlyChanged, RevealTest: o.RevealTest, Author: authorName(a),
+			OnlyChanged: o.OnlyChanged, RevealTest: o.RevealTest, Author: authorName(a), StateDir: a.StateDir,
 		})
 		return err
 	})
@@ -133,6 +133,9 @@ func printComparison(a *App, w io.Writer, c *compare.Comparison, format string) 
 			fmt.Fprintln(w, s.Title)
 			for _, note := range s.Notes {
 				fmt.Fprintln(w, note)
+			}
+			for _, text := range s.Code {
+				fmt.Fprint(w, text)
 			}
 			Table(w, s.Rows)
 		}

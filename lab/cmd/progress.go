@@ -126,8 +126,11 @@ func (p *Progress) line(s State, share int64, now time.Time) string {
 	return strings.Join(shown, ", ")
 }
 
+// enough is how much has to be done before its pace says anything of the rest.
+const enough = 3
+
 // speed is how much is done in a second, once it can be said, and how long the rest
-// takes at that speed.
+// takes at that speed, once enough is done.
 func (p *Progress) speed(s State, now time.Time) (rate, left string) {
 	gone := now.Sub(p.start)
 	done := s.Done - p.from
@@ -136,7 +139,7 @@ func (p *Progress) speed(s State, now time.Time) (rate, left string) {
 	}
 	each := float64(done) / gone.Seconds()
 	rate = strings.TrimSuffix(quantity(each)+" "+p.unit, " ") + "/s"
-	if s.Done < s.Total {
+	if s.Done < s.Total && done >= enough {
 		left = (time.Duration(float64(s.Total-s.Done) / each * float64(time.Second))).Round(
 			time.Second).String() + " left"
 	}

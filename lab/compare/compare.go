@@ -40,6 +40,8 @@ type Options struct {
 	// RevealTest shows the locked test metrics and notes that Author has seen them.
 	RevealTest bool
 	Author     string
+	// StateDir is where the sources of programs are kept.
+	StateDir string
 }
 
 func usage(flag, format string, args ...any) error {
@@ -54,6 +56,7 @@ type Comparison struct {
 	Split         string        `json:"split"`
 	Comparability Comparability `json:"comparability"`
 	Differs       []Difference  `json:"differs"`
+	Program       Program       `json:"program"`
 	Runs          []Run         `json:"runs"`
 	Pairs         []Pair        `json:"pairs"`
 	// Revealed reports whether the metrics of a locked test are among the numbers.
@@ -117,6 +120,9 @@ func Compare(ctx context.Context, store *artifact.Store, reg *registry.Registry,
 		return nil, err
 	}
 	if c.Differs, err = differs(all); err != nil {
+		return nil, err
+	}
+	if c.Program, err = l.program(ctx, all, base); err != nil {
 		return nil, err
 	}
 	standings, err := l.standings(ctx, shown)

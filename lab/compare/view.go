@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/split"
@@ -23,6 +24,8 @@ type Section struct {
 	Title string
 	Notes []string
 	Rows  [][]string
+	// Code are texts that are shown as they are.
+	Code []string
 }
 
 // none is what is shown for null.
@@ -34,6 +37,7 @@ func (c *Comparison) Sections() []Section {
 	list := []Section{c.runsSection()}
 	if len(c.Runs) > 1 || len(c.Pairs) > 0 {
 		list = append(list, c.comparabilitySection(), c.differsSection())
+		list = append(list, c.sourceSections()...)
 	}
 	list = append(list, c.metricSections()...)
 	if len(c.Pairs) > 0 {
@@ -127,7 +131,7 @@ func brief(value json.RawMessage) string {
 
 // short is a hash with 8 characters, any other text as it is.
 func short(text string) string {
-	if len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" {
+	if digest.IsSHA256(text) {
 		return text[:8]
 	}
 	return text
@@ -405,6 +409,9 @@ func (c *Comparison) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n## %s\n\n", cell(s.Title))
 		for _, note := range s.Notes {
 			fmt.Fprintf(&b, "%s\n\n", cell(note))
+		}
+		for _, text := range s.Code {
+			fmt.Fprintf(&b, "%s\n", fence(text))
 		}
 		for i, row := range s.Rows {
 			cells := make([]string, len(s.Rows[0]))

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/fetch"
 	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -341,6 +342,19 @@ func (c *Collector) programs(context.Context) ([]Item, error) {
 	return items, err
 }
 
+// sources are those of programs of which no run is left.
+func (c *Collector) sources(context.Context) ([]Item, error) {
+	list, err := entries(c.path(project.SourcesFolder))
+	var items []Item
+	for _, e := range list {
+		path := filepath.Join(c.path(project.SourcesFolder), e.Name())
+		if len(e.Name()) == hexDigits && !c.named[e.Name()] && c.old(path) {
+			items = append(items, c.item(path, "sources of a program that no run names"))
+		}
+	}
+	return items, err
+}
+
 // manifest is the text of a copy that is the manifest of a bundle.
 func manifest(path string) ([]byte, bool) {
 	f, err := os.Open(path)
@@ -361,7 +375,7 @@ func (c *Collector) leftovers(context.Context) ([]Item, error) {
 	var items []Item
 	for _, dir := range []string{
 		".", "data", "data/candles", "data/inputs", "data/windows", "data/fetch", "plugins",
-		"plugins/bundles", "build", "candidates", "projects/*",
+		"plugins/bundles", "build", "sources", "candidates", "projects/*",
 	} {
 		left, err := filepath.Glob(filepath.Join(c.path(dir), file.TempPrefix+"*"))
 		if err != nil {

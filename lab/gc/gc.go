@@ -199,7 +199,8 @@ func (c *Collector) look(ctx context.Context) (r Report, err error) {
 		return c.datasets(ctx, ledger)
 	}
 	for _, find := range []func(context.Context) ([]Item, error){
-		c.runs, c.projects, datasets, c.inputs, c.windows, c.fetches, c.programs, c.leftovers, c.spools,
+		c.runs, c.projects, datasets, c.inputs, c.windows, c.fetches, c.programs, c.sources, c.leftovers,
+		c.spools,
 	} {
 		items, err := find(ctx)
 		if err != nil {
@@ -228,6 +229,7 @@ var kinds = []struct{ folder, kind string }{
 	{"runs", "runs"}, {"data/candles", "datasets"}, {"data/inputs", "inputs"},
 	{"data/windows", "windows"},
 	{"data/fetch", "fetches"}, {"plugins", "programs"}, {"connectors", "connectors"}, {"build", "build"},
+	{"sources", "sources"},
 	{"families", "families"}, {"candidates", "candidates"}, {"projects", "projects"}, {"live", "live"},
 	{"governance", "governance"}, {"tmp", "temporary"}, {"", "other"},
 }

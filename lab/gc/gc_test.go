@@ -196,12 +196,18 @@ func (s *state) fill(r *rand.Rand) {
 		s.write("plugins/bundles/"+layer+"/lib.py", "x")
 		maybe(sum, "plugins/"+sum, "plugins/bundles/"+sum+"/main.py", "plugins/bundles/"+layer+"/lib.py")
 	}
+	for i := range 3 {
+		sum := digest.SHA256Hex(fmt.Appendf(nil, "sources %d", i))
+		s.write("sources/"+sum+"/strategy.go", "package main")
+		maybe(sum, "sources/"+sum+"/strategy.go")
+	}
 	lost := digest.SHA256Hex([]byte("a file without a row"))
 	s.write("data/candles/"+lost+".candles", "x")
 	maybe(lost, "data/candles/"+lost+".candles")
 	s.write("data/windows/"+lost+"-0-5.candles", "x")
 	s.write("data/fetch/test-s0-usd-1h-1577836800000/0.json", "{}")
 	s.write("plugins/.tmp-1", "x")
+	s.write("sources/.tmp-2/strategy.go", "x")
 	s.write("runs/.orphan/r-1/request.json", "{}")
 	s.write("projects/x/0123456789abcdef/lab.json", "{}")
 	s.write("tmp/lab/spool", "x")

@@ -92,7 +92,11 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 		return Built{}, err
 	}
 	if p.Config.Plugin.Python != "" {
-		return p.Bundle(ctx, folder, "")
+		built, list, err := p.bundle(ctx, folder, "")
+		if err != nil {
+			return Built{}, err
+		}
+		return built, keepSources(stateDir, p.Dir, list, built.SourceSHA256)
 	}
 	sdk, edited, err := sdkOf(p.Slug, p.Dir)
 	if err != nil {
@@ -108,8 +112,15 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	if err := Compile(ctx, p.Dir, made); err != nil {
 		return Built{}, err
 	}
-	source, err := SourceHash(p.Dir)
+	list, err := sourceFiles(p.Dir)
 	if err != nil {
+		return Built{}, err
+	}
+	source, err := hashList(list)
+	if err != nil {
+		return Built{}, err
+	}
+	if err := keepSources(stateDir, p.Dir, list, source); err != nil {
 		return Built{}, err
 	}
 	path := filepath.Join(folder, p.Slug)
@@ -124,25 +135,32 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 // Bundle makes the bundle of a strategy in Python in a folder, with an interpreter, "" for the
 // one of its environment. The error is a *BuildError if it cannot be made.
 func (p *Project) Bundle(ctx context.Context, folder, interpreter string) (Built, error) {
+	built, _, err := p.bundle(ctx, folder, interpreter)
+	return built, err
+}
+
+// bundle is Bundle, with the files that the bundle was made of.
+func (p *Project) bundle(ctx context.Context, folder, interpreter string) (Built, []fileHash, error) {
 	dir, id, err := python.Build(ctx, python.Options{
 		Dir: p.Dir, Name: p.Slug, Entry: p.Config.Plugin.Python, Out: folder, Interpreter: interpreter,
 	})
 	if wrong, ok := errors.AsType[*python.Error](err); ok {
-		return Built{}, &BuildError{Problem: wrong.Message}
+		return Built{}, nil, &BuildError{Problem: wrong.Message}
 	}
 	if err != nil {
-		return Built{}, err
+		return Built{}, nil, err
 	}
 	files, err := python.SourceFiles(p.Dir)
 	if err != nil {
-		return Built{}, err
+		return Built{}, nil, err
 	}
 	list := make([]fileHash, len(files))
 	for i, f := range files {
 		list[i] = fileHash{f.Path, f.SHA256}
 	}
 	source, err := hashList(list)
-	return Built{Path: filepath.Join(dir, bundle.ManifestFile), SHA256: id, SourceSHA256: source}, err
+	built := Built{Path: filepath.Join(dir, bundle.ManifestFile), SHA256: id, SourceSHA256: source}
+	return built, list, err
 }
 
 // Compile builds the program of a folder, with further switches. The error is ErrNoGo, a
@@ -185,16 +203,21 @@ func Finished(path string) (Built, error) {
 // SourceHash is the hash of the sorted (path, sha256) of the folder's files that are
 // not tests. Hidden files and folders, testdata and the SDK do not count.
 func SourceHash(dir string) (string, error) {
-	list, err := hashFolder(dir, func(rel string, d fs.DirEntry) bool {
+	list, err := sourceFiles(dir)
+	if err != nil {
+		return "", err
+	}
+	return hashList(list)
+}
+
+// sourceFiles are the files that SourceHash counts.
+func sourceFiles(dir string) ([]fileHash, error) {
+	return hashFolder(dir, func(rel string, d fs.DirEntry) bool {
 		if d.IsDir() {
 			return d.Name() != "testdata" && (rel != SDKFolder || !HoldsSDK(filepath.Join(dir, rel)))
 		}
 		return !strings.HasSuffix(rel, "_test.go")
 	})
-	if err != nil {
-		return "", err
-	}
-	return hashList(list)
 }
 
 // SDKFolder is the folder of a strategy's module that has the source of the SDK, and

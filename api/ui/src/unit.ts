@@ -46,8 +46,8 @@ import "./pages/data/options.test.ts";
 import "./pages/falsification/order.test.ts";
 import "./pages/governance/board.test.ts";
 import "./panels/orders.test.ts";
+import "./pages/compare/lines.test.ts";
 import "./pages/compare/sentences.test.ts";
 import "./pages/compare/trades.test.ts";
-import "./pages/run/panes.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;

@@ -31,6 +31,11 @@ func SHA256Hex(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// IsSHA256 reports whether s is a SHA-256 as SHA256Hex writes it.
+func IsSHA256(s string) bool {
+	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
+}
+
 // File returns the SHA-256 of a file's content in lower-case hex.
 func File(path string) (string, error) {
 	f, err := os.Open(path)

@@ -12,7 +12,6 @@ package bundle
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,12 +149,12 @@ func (m *Manifest) check() error {
 		return wrong("interpreter", "must be a path in the first layer")
 	}
 	for i, l := range m.Layers {
-		if !isSHA256(l.SHA256) {
+		if !digest.IsSHA256(l.SHA256) {
 			return wrong(fmt.Sprintf("layers[%d].sha256", i), "is no SHA-256 in lower-case hex")
 		}
 	}
 	for i, f := range m.System {
-		if !filepath.IsAbs(f.Path) || !isSHA256(f.SHA256) {
+		if !filepath.IsAbs(f.Path) || !digest.IsSHA256(f.SHA256) {
 			return wrong(fmt.Sprintf("system[%d]", i), "must have an absolute path and a SHA-256")
 		}
 	}
@@ -171,7 +170,7 @@ func checkFiles(field string, files []File) error {
 		switch {
 		case !local(f.Path):
 			return wrong(at+".path", "%.80q must be a path inside the folder", f.Path)
-		case !isSHA256(f.SHA256):
+		case !digest.IsSHA256(f.SHA256):
 			return wrong(at+".sha256", "is no SHA-256 in lower-case hex")
 		case f.Size < 0:
 			return wrong(at+".size", "is negative")
@@ -185,11 +184,6 @@ func checkFiles(field string, files []File) error {
 // local reports whether a path with slashes stays inside its folder and has one spelling.
 func local(p string) bool {
 	return fs.ValidPath(p) && p != "." && path.Clean(p) == p && !strings.ContainsAny(p, "\\\x00")
-}
-
-func isSHA256(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == 32 && s == strings.ToLower(s)
 }
 
 // Encode writes a manifest or list as the text whose hash names it.

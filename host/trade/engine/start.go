@@ -175,7 +175,7 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	}
 	now := sr.session.clock.Now()
 	guard, err := risk.NewGuard(risk.Setup{Limits: sr.cfg.Limits, Mode: risk.Enforce,
-		Timeframe: sr.cfg.Timeframe, StartEquity: cash, Start: now})
+		Timeframe: sr.cfg.Timeframe, StartEquity: cash, Start: now, Quote: quote})
 	if err != nil {
 		return err
 	}

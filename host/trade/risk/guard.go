@@ -14,6 +14,7 @@ package risk
 import (
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -110,7 +111,12 @@ type Setup struct {
 	StartEquity dec
 	// Start is the run's clock when trading begins.
 	Start market.Time
+	// Quote is the currency that messages name; "" for none.
+	Quote string
 }
+
+// amount is money as messages have it.
+func (s *Setup) amount(number string) string { return strings.TrimSpace(number + " " + s.Quote) }
 
 // Guard is the risk of one run. It is not safe for concurrent use.
 type Guard struct {
@@ -275,7 +281,8 @@ const roomScale = 8
 func (c *check) above(code Code, value, limit *big.Rat, what string) {
 	if value.Cmp(limit) > 0 {
 		c.breach(code, text(value), text(limit),
-			fmt.Sprintf("%s would be worth %s, at most %s", what, atLeast(value), atMost(limit)))
+			fmt.Sprintf("%s would be worth %s, at most %s", what, c.g.amount(atLeast(value)),
+				c.g.amount(atMost(limit))))
 	}
 }
 

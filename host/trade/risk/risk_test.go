@@ -643,3 +643,22 @@ func TestAmountsForPeople(t *testing.T) {
 		}
 	}
 }
+
+// Messages name the currency of what they count, where it is known.
+func TestMessagesNameTheCurrency(t *testing.T) {
+	l := Defaults(true)
+	l.MaxDailyLoss = d("0.03")
+	for quote, want := range map[string]string{
+		"USDT": "the day lost 400 USDT, at most 300 USDT", "": "the day lost 400, at most 300",
+	} {
+		g, err := NewGuard(Setup{Limits: l, Mode: Enforce, Timeframe: market.MustTimeframe("1m"),
+			StartEquity: d("10000"), Start: noon, Quote: quote})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := g.OnEquity(noon+60_000, d("9600"))
+		if len(found) == 0 || found[0].Message != want {
+			t.Errorf("%+v, want %q", found, want)
+		}
+	}
+}

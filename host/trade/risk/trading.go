@@ -158,7 +158,8 @@ func (g *Guard) losses(at market.Time, e *big.Rat) []Verdict {
 	}
 	if loss.Cmp(limit) > 0 {
 		found = append(found, g.limit(Verdict{Code: DailyLoss, Value: text(loss), Limit: text(limit),
-			Message: fmt.Sprintf("the day lost %s, at most %s", atLeast(loss), atMost(limit))}, Reducing,
+			Message: fmt.Sprintf("the day lost %s, at most %s", g.amount(atLeast(loss)),
+				g.amount(atMost(limit)))}, Reducing,
 			AtMidnight, at)...)
 	}
 	down := minus(g.peak, e)
@@ -166,8 +167,8 @@ func (g *Guard) losses(at market.Time, e *big.Rat) []Verdict {
 		g.killed = true
 		found = append(found,
 			Verdict{Code: Kill, Value: text(down), Limit: text(most), Shadow: g.Mode == Shadow,
-				Message: fmt.Sprintf("equity is %s below its peak of %s, at most %s", atLeast(down),
-					atLeast(g.peak), atMost(most))})
+				Message: fmt.Sprintf("equity is %s below its peak of %s, at most %s",
+					g.amount(atLeast(down)), g.amount(atLeast(g.peak)), g.amount(atMost(most)))})
 	}
 	return found
 }

@@ -47,7 +47,7 @@ func (p *Plan) check() error {
 	if strings.TrimSpace(p.Hypothesis) == "" {
 		errs = append(errs, wrong("/hypothesis", "must say why this should work"))
 	}
-	if p.Amends != nil && !isHash(*p.Amends) {
+	if p.Amends != nil && !digest.IsSHA256(*p.Amends) {
 		errs = append(errs, wrong("/amends", "must be the hash of a plan"))
 	}
 	if seed, err := strconv.ParseUint(p.Seed, 10, 64); err != nil || strconv.FormatUint(seed, 10) != p.Seed {

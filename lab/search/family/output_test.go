@@ -167,11 +167,11 @@ func TestJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := j.note(State{Done: 7, Total: 10, Known: 5, Running: 1, Failed: 1, Best: number(0.5)},
+	if err := j.note(State{Done: 7, Total: 10, Known: 4, Running: 1, Failed: 1, Best: number(0.5)},
 		true); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.note(State{Done: 8, Total: 10, Known: 6}, false); err != nil {
+	if err := j.note(State{Done: 8, Total: 10, Known: 6, Pruned: 1}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.close(); err != nil {
@@ -181,12 +181,56 @@ func TestJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"at":"2024-01-01T00:00:10.000Z","done":7,"total":10,"running":1,"failed":1,"pruned":0,"best":0.5,"eta_seconds":15}
-{"at":"2024-01-01T00:00:10.000Z","done":8,"total":10,"running":0,"failed":0,"pruned":0,"best":null,"eta_seconds":10}
+	want := `{"at":"2024-01-01T00:00:10.000Z","done":7,"total":10,"running":1,"failed":1,"pruned":0,"best":0.5,"eta_seconds":10}
+{"at":"2024-01-01T00:00:10.000Z","done":8,"total":10,"running":0,"failed":0,"pruned":1,"best":null,"eta_seconds":null}
 `
 	if string(text) != want {
 		t.Errorf("%s\nwant\n%s", text, want)
 	}
+	p, err := ReadProgress(dir)
+	if want := (Progress{begin.Add(10 * time.Second), 8, 10, 0, -1}); err != nil || p != want {
+		t.Errorf("%+v, want %+v: %v", p, want, err)
+	}
+	if _, err := ReadProgress(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("before the begin:", err)
+	}
+}
+
+// What is left goes down with the clock, and is not known of a search that stands.
+func TestTimeLeft(t *testing.T) {
+	line := []byte(`ut off"}
+{"at":"2024-01-01T00:00:10.000Z","done":4,"total":10,"running":1,"failed":1,"pruned":0,"best":0.5,"eta_seconds":60}
+{"at":"2024-01`)
+	p, err := decodeProgress(line)
+	if err != nil || p.Done != 4 || p.Total != 10 || p.Failed != 1 || p.Left != time.Minute {
+		t.Fatalf("%+v: %v", p, err)
+	}
+	for gone, want := range map[time.Duration]time.Duration{
+		0: time.Minute, 15 * time.Second: 45 * time.Second, 90 * time.Second: 0, 101 * time.Second: -1,
+		-time.Second: -1,
+	} {
+		if got := p.LeftAt(p.At.Add(gone)); got != want {
+			t.Errorf("after %s: %s, want %s", gone, got, want)
+		}
+	}
+	p.Done = 10
+	if got := p.LeftAt(p.At); got != -1 {
+		t.Error("at the end:", got)
+	}
+}
+
+func FuzzProgress(f *testing.F) {
+	f.Add([]byte(`{"at":"2024-01-01T00:00:10.000Z","done":4,"total":10,"failed":1,"eta_seconds":60}` + "\n"))
+	f.Add([]byte("\n\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := decodeProgress(text)
+		if err != nil {
+			return
+		}
+		if left := p.LeftAt(p.At.Add(time.Second)); left > p.Left {
+			t.Errorf("%q: %s are left of %s", text, left, p.Left)
+		}
+	})
 }
 
 func TestChanges(t *testing.T) {

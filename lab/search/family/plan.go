@@ -103,14 +103,10 @@ func idOf(hash string) string {
 
 // PlanID is the name of the plan with a hash, 64 digits of lower-case hex.
 func PlanID(hash string) (string, error) {
-	if !isHash(hash) {
+	if !digest.IsSHA256(hash) {
 		return "", fmt.Errorf("%q is not a SHA-256", hash)
 	}
 	return idOf(hash), nil
-}
-
-func isHash(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // Fixed is the parameters that no trial changes, a JSON object.

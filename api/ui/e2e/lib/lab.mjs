@@ -45,7 +45,7 @@ const trade = (i) => ({
 });
 const trials = [5, 10, 15, 20].flatMap((fast, i) => [30, 50, 70].map((slow, j) => ({ index: i * 3 + j, run_id: `trial_${i}_${j}`, params: { fast, slow, [hostile]: i + j }, status: "completed", metrics: { sharpe_ratio: 0.2 + Math.sin(i + j), total_return: 0.1 * i - 0.1 * j, max_drawdown: 0.1 + 0.05 * j } })));
 const family = {
-  plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", done: 12, failed: 0,
+  plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", done: 12, failed: 0, progress: { done: 12, total: 12, failed: 0, eta_seconds: null },
   result: { status: hostile, selected: { trial_index: 3, run_id: "trial_1_0" }, walk_forward_optimised: { metrics: { total_return: -0.12, sharpe_ratio: -0.4 }, windows: [{ split_id: "wf-00", chosen_trial: null }] }, selection: { n_trials: 18, dsr_max: 0.31, pbo: { value: null } } },
   luck: { expected_max: 1.4, trials: 9.5 },
   plan: { hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } },
@@ -57,7 +57,7 @@ const dataset = (dataset_id, symbol, coverage, source) => ({
 });
 const datasets = [dataset("a", "BTC/USDT", Array.from({ length: 200 }, (_, i) => (i % 40 ? 1 : 0.4)), "bundled"), dataset("b", hostile, [1, 0, 0.5, 1], "imported")];
 const job = (status, more) => ({ job_id: "job_" + status, kind: "family", status, progress: null, queued_at: "2026-11-20T12:00:00.000Z", started_at: null, ended_at: null, error: null, links: { run_id: null, falsification: null, plan_id: "plan_1" }, reports: [], ...more });
-const jobs = [job("queued"), job("running", { progress: { percent: 40, text: hostile } }), job("failed", { error: { code: "RUN_FAILED", message: hostile, details: null } }), job("interrupted")];
+const jobs = [job("queued"), job("running", { progress: { percent: 40, text: hostile, eta_seconds: 90 } }), job("failed", { error: { code: "RUN_FAILED", message: hostile, details: null } }), job("interrupted")];
 const cr = (digit) => "cr-" + digit.repeat(64);
 const stageOf = { [cr("1")]: ["research", "pending"], [cr("2")]: ["paper", "active"], [cr("3")]: ["canary", "suspended"], [cr("4")]: ["live", "active"], [cr("5")]: ["paper", "rejected"], [cr("9")]: ["paper", "active"] };
 /** Of these the service has no bundle. */
@@ -104,6 +104,7 @@ function answer(path, query) {
       baseline: rows[0].run_id, split: "full", comparability: { comparable: false, differences: [{ aspect: hostile, values: {} }] },
       differs: [{ pointer: "/" + hostile, values: { [rows[0].run_id]: 5, [rows[1].run_id]: hostile } }],
       runs: rows.slice(0, 2).map(({ run_id, status, summary, trials, verdict }) => ({ run_id, status, metrics: summary, selection: { trials }, falsification: verdict })),
+      program: { equal: false, diff: [{ run_id: rows[1].run_id, note: hostile, files: [{ path: hostile, diff: `--- a/${hostile}\n+++ b/${hostile}\n@@ -1,2 +1,2 @@\n package main\n-const fast = 10\n+const fast = 5 // ${hostile}\n`, note: hostile }] }] },
       pairs: [{ run_id: rows[1].run_id, mean_difference: 0.0004, ci95: [-0.001, 0.002], p: 0.4, days_needed: 4000, days: 300 }],
     };
   }
@@ -113,6 +114,7 @@ function answer(path, query) {
     case "equity": return { split: "full", items: equity(0.001), sampling: {} };
     case "candles": return candles;
     case "series": return published(query.get("name"));
+    case "fills": return list([{ timestamp: "2023-02-01T00:00:00.000Z", side: "buy", ambiguous: false }, { timestamp: "2023-02-03T00:00:00.000Z", side: "sell", ambiguous: true }]);
     case "trades": return list(Array.from({ length: 12 }, (_, i) => trade(i)));
     case "files": return list([{ name: hostile, sha256: "4d".repeat(32), size: 1234, media_type: "text/csv", locked: false }, { name: "splits/test/equity_curve.csv", sha256: "", size: 0, media_type: "text/csv", locked: true }]);
     case "log": return { ...list([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]) };

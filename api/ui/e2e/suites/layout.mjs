@@ -61,9 +61,21 @@ export default async function layout(t) {
       return from <= at && at <= to;
     }, "the day");
     await visit.open("Evidence");
-    assert.match(visit.page.url(), /\/ui#tab=evidence$/);
+    const kept = () => Object.fromEntries(new URLSearchParams(new URL(visit.page.url()).hash.slice(1)));
+    await until(() => kept().tab === "evidence" && kept().from && kept().to, "tab and stretch in the address", { detail: kept });
+    const stretch = kept();
     await visit.page.reload();
     await visit.page.getByRole("tabpanel", { name: /^Evidence/ }).waitFor();
+    await until(async () => (await visit.drawn()).view === "part", "the stretch after a reload");
+    await visit.open("Trades");
+    const heads = () => visit.page.getByRole("grid", { name: "Trades" }).getByRole("columnheader", { name: /^PnL/ });
+    await heads().getByRole("button").click();
+    await until(() => kept().sort === "pnl" && !("tab" in kept()), "the order in the address", { detail: kept });
+    await visit.page.goto("about:blank");
+    await visit.page.goBack();
+    await until(async () => (await heads().getAttribute("aria-sort")) === "ascending" && (await visit.drawn()).view === "part", "order and stretch after Back");
+    const { from, to, sort } = kept();
+    assert.deepEqual({ from, to, sort }, { from: stretch.from, to: stretch.to, sort: "pnl" });
   });
 
   await t.test("two columns from 900 px, below one with the run first and the form behind a button", async () => {

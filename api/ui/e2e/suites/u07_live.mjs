@@ -135,7 +135,7 @@ export default async function live(t) {
     await visit.bar("warnings").getByText(/^(DAILY_LOSS_EXCEEDED|STATE_REDUCING)$/).waitFor();
     const alarms = visit.page.getByRole("region", { name: /open alarms?$/ });
     await alarms.getByText("DAILY_LOSS_EXCEEDED").waitFor();
-    assert.match(await alarms.innerText(), /error\s+DAILY_LOSS_EXCEEDED the day lost .*\s+since \d/);
+    assert.match(await alarms.innerText(), /error\s+DAILY_LOSS_EXCEEDED the day lost [\d.]+ USDT, at most [\d.]+ USDT\s+since \d/);
     assert.equal((await service.get("/health")).checks.alarms.status, "warn");
     const controls = visit.page.getByRole("group", { name: "Controls of the run" });
     await controls.getByRole("button", { name: "Flatten" }).click();

@@ -15,6 +15,10 @@ export default async function archive(t) {
   const lab = (...args) => JSON.parse(execFileSync(join(t.config.bin, "lab"), [...args, "--state-dir", state, "--json"], { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })).result;
   lab("init", "strategy", "idea");
   const usual = lab("run", "idea").run_id, short = lab("run", "idea", "--set", "period=50").run_id;
+  const source = join(work, "idea", "strategy.go"), text = readFileSync(source, "utf8");
+  writeFileSync(source, text.replace("v.Flat() && price >", "v.Flat() && 1.01*price >"));
+  const edited = lab("run", "idea").run_id;
+  writeFileSync(source, text);
   // A verdict may be a failure, which is an exit code of its own.
   const attack = () => lab("falsify", "idea", "--run", usual, "--only", "cost_stress", "--only", "delay_stress");
   try {
@@ -110,6 +114,15 @@ export default async function archive(t) {
     const [a, b] = await Promise.all([usual, short].map((id) => service.get(`/runs/${id}/trades?limit=500&split=${c.split}`))), key = (t) => t.symbol + t.direction + t.entry_time + t.exit_time;
     const common = a.items.filter((t) => b.items.some((u) => key(u) === key(t))).length;
     assert.match((await shown(visit, "Trades")).replaceAll(/(?<=\d)\s(?=\d)/g, ""), new RegExp(`${common} trades? (is|are) the same in all runs; run 1 has ${a.items.length - common} of ${a.items.length} alone, run 2 has ${b.items.length - common} of ${b.items.length} alone`));
+  });
+
+  await t.test("two programs are compared by their sources", async () => {
+    const visit = await open(`/ui/compare?ids=${usual},${edited}`, "Sources"), { program } = await service.get(`/compare?ids=${usual},${edited}`);
+    assert.equal(program.equal, false);
+    assert.deepEqual(program.diff.map((d) => [d.run_id, d.note, d.files.map((f) => f.path)]), [[edited, null, ["strategy.go"]]]);
+    assert.equal(await visit.page.locator("pre.diff").innerText(), program.diff[0].files[0].diff);
+    assert.match(await visit.page.locator("pre.diff .added").innerText(), /1\.01\*price/);
+    assert.match(await shown(await open(`/ui/compare?ids=${usual},${short}`, "Sources"), "Sources"), /All are the same program\./);
   });
 
   await t.test("a search has its plan, its progress and its trials", async () => {

@@ -14,13 +14,14 @@ export default async function jobs(t) {
   const newest = async () => (await service.get("/jobs")).items[0];
 
   await t.test("an ended backtest shows its candles and what the strategy published", async () => {
-    const visit = await t.visit(service.url, { path: "/ui/runs/" + run.run_id }), chart = visit.page.getByRole("region", { name: "Chart", exact: true });
+    const visit = await t.visit(service.url, { path: "/ui/runs/" + run.run_id }), { chart } = visit;
     const { items } = await service.get(`/runs/${run.run_id}/series`);
     assert.ok(items.length > 0, "nothing is published");
-    await chart.locator("[data-series]").first().waitFor();
-    const names = await chart.locator("[data-series]").evaluateAll((all) => all.map((s) => s.dataset.series));
-    assert.deepEqual(names.sort(), items.map((s) => s.name).sort());
-    await chart.getByText(/^Full: 730 candles joined/).waitFor();
+    const drawn = () => chart.evaluate((e) => ({ ...e.dataset })), { items: trades } = await service.get(`/runs/${run.run_id}/trades?limit=500`);
+    await until(async () => (await drawn()).lines?.split(",").length === items.length, "all series", { detail: drawn });
+    assert.deepEqual((await drawn()).lines.split(",").sort(), items.map((s) => s.name).sort());
+    assert.deepEqual([(await drawn()).points, (await drawn()).trades], ["730", String(trades.length)]);
+    await chart.getByText(/^Full\./).waitFor();
   });
 
   await t.test("a backtest is falsified, and what was found is shown", async () => {

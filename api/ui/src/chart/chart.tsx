@@ -1,26 +1,27 @@
 // The chart of the run: candles with fills, equity with cash, drawdown, on one time axis.
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import * as store from "../state/store.ts";
 import { DataTable, Summary, Thinned } from "./data.tsx";
 import { unreachable } from "./library.ts";
 import { Legends } from "./legend.tsx";
 import { digestOf } from "./scene.ts";
-import { Stage, symbol, zoomStep } from "./stage.ts";
+import { Stage, zoomStep } from "./stage.ts";
+import { runner, type Subject } from "./subject.ts";
 import { Tools, panStep } from "./tools.tsx";
 
-export function Chart() {
-  const stage = useMemo(() => new Stage(), []);
+/** The chart of a run; its heading is as deep as where it stands. */
+export function Chart({ of = runner, deep: Title = "h2" }: { of?: Subject; deep?: "h2" | "h3" }) {
+  const stage = useMemo(() => new Stage(of), [of]);
   const canvas = useRef<HTMLDivElement>(null), probe = useRef<HTMLSpanElement>(null), group = useRef<HTMLElement>(null);
-  useEffect(() => stage.mount(canvas.current!, probe.current!), []);
+  useEffect(() => stage.mount(canvas.current!, probe.current!), [stage]);
   useSignalEffect(() => describe(group.current, stage));
-  const name = symbol.value ? `Chart of ${symbol.value}, ${store.config.value?.timeframe ?? ""}` : "Chart";
+  const name = of.symbol.value ? `Chart of ${of.symbol.value}, ${of.config.value?.timeframe ?? ""}` : "Chart";
   return (
     <section
       class="panel chart" ref={group} role="group" tabIndex={0} aria-label={name} aria-describedby="chart-summary chart-keys"
       onKeyDown={(e) => onKey(e, stage)}
     >
-      <h2 class="unseen">{name}</h2>
+      <Title class="unseen">{name}</Title>
       <Tools stage={stage} />
       <Notes stage={stage} />
       <div class={!stage.withCandles.value ? "chart-plot short" : stage.panes.value.length ? "chart-plot tall" : "chart-plot"}>
@@ -33,6 +34,7 @@ export function Chart() {
       <div class="chart-foot">
         <Summary stage={stage} id="chart-summary" />
         <Thinned stage={stage} />
+        {of.note.value && <span class="caption">{of.note}</span>}
         <span id="chart-keys" class="unseen">Arrow keys move in time, plus and minus zoom, 0 shows all.</span>
         <DataTable stage={stage} />
       </div>
@@ -60,12 +62,12 @@ function Waiting({ stage }: { stage: Stage }) {
 
 /** What is drawn, as attributes: a canvas cannot be read. */
 function describe(group: HTMLElement | null, stage: Stage) {
-  void store.selection.value;
+  void [stage.subject.selection.value, stage.pointed.value];
   const scene = stage.scene.value, digest = digestOf(scene), view = stage.view.value ? "part" : "all";
   if (group) Object.assign(group.dataset, {
     points: scene.candles.length, equityPoints: scene.equity.length, fills: digest.fills, markers: digest.markers, ambiguous: digest.ambiguous,
     worst: digest.worst ?? "", low: digest.low ?? "", high: digest.high ?? "", lines: [...scene.lines.keys()].join(), panes: stage.panes.value.join(),
-    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view, held: stage.held()?.text ?? "",
+    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view, held: stage.held().findLast((h) => h.text)?.text ?? "", trades: stage.subject.trades.value.length,
   });
 }
 

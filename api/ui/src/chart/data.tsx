@@ -2,15 +2,11 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import * as format from "../state/format.ts";
-import { datedAt } from "../state/fresh.ts";
-import { decimals } from "../state/money.ts";
-import * as store from "../state/store.ts";
 import { Throttle } from "./pace.ts";
 import { placesOf } from "./range.ts";
 import { axisNumber } from "./scale.ts";
 import { tableRows } from "./scene.ts";
 import type { TableRow } from "./scene.ts";
-import { symbol } from "./stage.ts";
 import type { Stage } from "./stage.ts";
 
 const nothingYet = "Nothing to show yet.";
@@ -32,23 +28,23 @@ function useSlowly<T>(ms: number, read: () => T, calm: (shown: T) => boolean = (
 }
 
 export function Summary({ stage, id }: { stage: Stage; id: string }) {
-  const text = useSlowly(summaryEvery, () => summaryOf(stage), (shown) => shown === nothingYet || !store.running.peek());
+  const text = useSlowly(summaryEvery, () => summaryOf(stage), (shown) => shown === nothingYet || !stage.subject.running.peek());
   return <p id={id} class="caption">{text.value}</p>;
 }
 
 function summaryOf(stage: Stage): string {
-  const config = store.config.value, points = store.equity.value;
+  const { subject: of } = stage, config = of.config.value, points = of.equity.value;
   if (!config || !points.length) return nothingYet;
-  const unit = store.quote.value ? " " + store.quote.value : "";
+  const unit = of.quote.value ? " " + of.quote.value : "";
   const price = stage.price.value;
-  const worst = store.report.value.metrics?.max_drawdown ?? points.reduce((most, p) => Math.max(most, p[3]), 0);
+  const worst = of.worst.value ?? points.reduce((most, p) => Math.max(most, p[3]), 0);
   const text = [
-    price && `${symbol.value} ${config.timeframe}: last price ${format.exact(price)}${unit}`,
-    `equity ${format.money(points.at(-1)![1], decimals.value)}${unit}`,
+    price && `${of.symbol.value} ${config.timeframe}: last price ${format.exact(price)}${unit}`,
+    `equity ${format.money(points.at(-1)![1], of.decimals.value)}${unit}`,
     `worst drawdown ${format.percent(worst)}`,
-    `${format.count(store.recent.value.total.fills)} fills${config.symbols.length > 1 ? " in all symbols" : ""}`,
+    of.fills.value !== null && `${format.count(of.fills.value)} fills${config.symbols.length > 1 ? " in all symbols" : ""}`,
   ].filter(Boolean).join(", ");
-  const when = datedAt.value && `as of ${datedAt.value}: `;
+  const when = of.asOf.value && `as of ${of.asOf.value}: `;
   return (when + text).replace(/^./, (c) => c.toUpperCase()) + ".";
 }
 
@@ -77,7 +73,7 @@ function Rows({ stage }: { stage: Stage }) {
     return { candles, rows, counted: candles && scene.counted, digits: scene.digits, merged: (rows[0]?.slots ?? 1) > 1 };
   });
   const { rows, candles, counted, digits, merged } = table.value;
-  const unit = store.quote.value ? ", " + store.quote.value : "";
+  const unit = stage.subject.quote.value ? ", " + stage.subject.quote.value : "";
   return (
     <>
       <p class="caption">

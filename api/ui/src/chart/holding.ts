@@ -1,4 +1,4 @@
-// The selected trade: its holding time as a shade, a line from entry to exit, and what came of it.
+// Trades: the holding time as a shade, a line from entry to exit, and of one what came of it.
 import type { CanvasRenderingTarget2D } from "fancy-canvas";
 import { Painter } from "./painter.ts";
 import { faded } from "./palette.ts";
@@ -11,29 +11,36 @@ export interface Held {
   entry: number;
   exit: number;
   won: boolean;
+  /** "" for none. */
   text: string;
+  /** Whether it is the selected one. */
+  strong: boolean;
 }
 
 export class Holding extends Painter {
-  private held: Held | null = null;
+  private held: readonly Held[] = [];
 
   constructor(palette: Palette, private readonly font: string) {
     super("top", palette);
   }
 
-  set(held: Held | null) {
+  set(held: readonly Held[]) {
     this.held = held;
     this.redraw();
   }
 
   protected draw(target: CanvasRenderingTarget2D) {
-    const { host, held } = this;
-    if (!host || !held) return;
+    for (const held of this.held) this.drawOne(target, held);
+  }
+
+  private drawOne(target: CanvasRenderingTarget2D, held: Held) {
+    const { host } = this;
+    if (!host) return;
     const [from, to] = [this.across(held.from), this.across(held.to)], [entry, exit] = [host.series.priceToCoordinate(held.entry), host.series.priceToCoordinate(held.exit)];
     if (from === null || to === null || entry === null || exit === null) return;
     const color = held.won ? this.palette.up : this.palette.down;
     target.useMediaCoordinateSpace(({ context, mediaSize }) => {
-      context.fillStyle = faded(color, 0.1);
+      context.fillStyle = faded(color, held.strong ? 0.1 : 0.06);
       context.fillRect(from, 0, Math.max(1, to - from), mediaSize.height);
       context.strokeStyle = color;
       context.lineWidth = 2;
@@ -41,6 +48,7 @@ export class Holding extends Painter {
       context.moveTo(from, entry);
       context.lineTo(to, exit);
       context.stroke();
+      if (!held.text) return;
       context.font = this.font;
       context.textBaseline = "bottom";
       const width = context.measureText(held.text).width + 8;

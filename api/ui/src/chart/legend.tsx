@@ -3,10 +3,8 @@
 import { useComputed } from "@preact/signals";
 import type { ReadonlySignal } from "@preact/signals";
 import * as format from "../state/format.ts";
-import { config, quote, selection } from "../state/store.ts";
 import { slotOf } from "./align.ts";
 import type { Mark } from "./align.ts";
-import { levels, symbol } from "./stage.ts";
 import type { Stage } from "./stage.ts";
 import { options } from "./options.ts";
 import { axisNumber, valueDigits } from "./scale.ts";
@@ -32,7 +30,7 @@ export function Legends({ stage }: { stage: Stage }) {
 }
 
 function restingSlot(stage: Stage): number {
-  const scene = stage.scene.value, view = stage.view.value, chosen = selection.value;
+  const scene = stage.scene.value, view = stage.view.value, chosen = stage.subject.selection.value;
   const last = view ? Math.min(scene.reach.slot, slotOf(scene.axis, view.to - 1)) : scene.reach.slot;
   const slot = chosen ? slotOf(scene.axis, chosen.time) : last;
   return slot <= last && slot >= (view ? slotOf(scene.axis, view.from) : 0) ? slot : last;
@@ -67,7 +65,7 @@ function PricePane({ stage, reading }: PaneProps) {
   const text = (v: number) => axisNumber(v, scene.digits.price);
   return (
     <>
-      <strong class="chart-extra">{symbol}</strong>
+      <strong class="chart-extra">{stage.subject.symbol}</strong>
       <span class="muted">{format.time(begin)} UTC</span>
       {now.ahead && <span class="muted">not reached yet</span>}
       <Item name="O" value={text(open)} extra />
@@ -76,7 +74,7 @@ function PricePane({ stage, reading }: PaneProps) {
       <Item name="C" value={text(close)} tone={format.tone(close - open)} />
       <Item name="" value={format.signedPercent(close / open - 1)} tone={format.tone(close - open)} />
       {now.mark && <span class="chart-fills">{fillText(now.mark, scene)}</span>}
-      {levels.value.map((l) => <Item key={l.title} name={l.title} value={text(l.price)} />)}
+      {stage.subject.levels.value.map((l) => <Item key={l.title} name={l.title} value={text(l.price)} />)}
       <Series stage={stage} now={now} pane="" />
     </>
   );
@@ -118,8 +116,8 @@ function EquityPane({ stage, reading }: PaneProps) {
     <>
       <Item swatch={equityLook} name="Equity" value={money(now?.[1])} />
       {options.value.cash && <Item swatch={cashLook} name="Cash" value={money(now?.[2])} />}
-      {options.value.holding && stage.withCandles.value && symbol.value === config.value?.symbols[0] && <Item swatch={holdingLook} name="Holding, no fees" value="" extra />}
-      <span class="muted chart-extra">{quote}</span>
+      {options.value.holding && stage.withCandles.value && stage.subject.symbol.value === stage.subject.config.value?.symbols[0] && <Item swatch={holdingLook} name="Holding, no fees" value="" extra />}
+      <span class="muted chart-extra">{stage.subject.quote}</span>
     </>
   );
 }

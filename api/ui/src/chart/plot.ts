@@ -172,8 +172,8 @@ export class Plot {
     return this.palette[this.specs.get(name)?.look.token ?? "accent"];
   }
 
-  /** The selected trade. */
-  hold(held: Held | null) {
+  /** The trades that are drawn. */
+  hold(held: readonly Held[]) {
     this.trade.set(held);
   }
 

@@ -58,3 +58,12 @@ test("chart: a moment is brought into view, near enough to be told apart", () =>
   equal(r.reveal(full, 5000, full, 1), { from: 4900, to: 5100 });
   ok(r.reveal(full, 10, full, 1).from <= 10, "at the begin");
 });
+
+test("chart: a stretch is kept in the address to the minute, days without their midnight", () => {
+  const of = (text: string) => r.spoken(new URLSearchParams(text));
+  const day = Date.UTC(2024, 0, 2), view = { from: day, to: day + 90 * 60_000 + 12_345 };
+  equal(r.words(view), { from: "2024-01-02", to: "2024-01-02T01:30Z" });
+  equal(of(String(new URLSearchParams(r.words(view)))), { from: day, to: day + 90 * 60_000 });
+  equal(r.words(null), { from: "", to: "" });
+  for (const none of ["", "from=2024-01-02", "from=2024-01-02&to=2024-01-01", "from=x&to=y"]) equal(of(none), null, none);
+});

@@ -109,6 +109,20 @@ export function zoom(visible: Span, factor: number, full: Span, candle: number, 
   return { from, to: from + size };
 }
 
+/** A stretch as an address has it: days, or minutes where it does not begin with one; nothing for everything. */
+export function words(view: Span | null): { from: string; to: string } {
+  const word = (ms: number) => new Date(Math.round(ms / 60_000) * 60_000).toISOString().replace(/(T00:00)?:00\.000Z$/, (_, midnight: string | undefined) => (midnight ? "" : "Z"));
+  return view ? { from: word(view.from), to: word(view.to) } : { from: "", to: "" };
+}
+
+export const written = (view: Span | null) => Object.values(words(view)).join(" ");
+
+/** The stretch of an address; null where it has none. */
+export function spoken(fragment: URLSearchParams): Span | null {
+  const from = Date.parse(fragment.get("from") ?? ""), to = Date.parse(fragment.get("to") ?? "");
+  return from < to ? { from, to } : null;
+}
+
 /** The stretches that have a button. */
 export const stretches = ["1M", "3M", "YTD", "1Y"] as const;
 

@@ -1,11 +1,10 @@
 // Brings together what is loaded, what is drawn and what the person looks at. One stage
 // lives as long as its element is on the page.
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
+import type { Trade } from "../api/types.ts";
 import * as format from "../state/format.ts";
-import { source } from "../state/source.ts";
-import * as store from "../state/store.ts";
+import { fragment, keep, place } from "../state/route.ts";
 import { dark } from "../state/theme.ts";
-import { symbol as chosenSymbol } from "../state/view.ts";
 import { after, slotOf, timeframeMs } from "./align.ts";
 import type { CandleTuple } from "../api/types.ts";
 import { Feed } from "./feed.ts";
@@ -19,12 +18,13 @@ import type { Wish } from "./feed.ts";
 import { Debounce, NextFrame, Throttle } from "./pace.ts";
 import { paletteOf } from "./palette.ts";
 import { Plot } from "./plot.ts";
-import type { Level, LineSpec } from "./plot.ts";
+import type { LineSpec } from "./plot.ts";
 import * as range from "./range.ts";
 import type { Span } from "./range.ts";
 import { amongPrices } from "./scale.ts";
 import { emptyScene, nothing, sceneOf } from "./scene.ts";
 import type { Scene } from "./scene.ts";
+import type { Subject } from "./subject.ts";
 
 /** So many published series are shown without being asked for. */
 export const shownAtFirst = 6;
@@ -36,19 +36,6 @@ export const zoomStep = 0.7;
 const notch = 100;
 /** What changes within this time is answered by one load. */
 const together = 30;
-
-/** The symbol of the candle pane. */
-export const symbol = computed(() => {
-  const symbols = store.config.value?.symbols ?? [];
-  return symbols.includes(chosenSymbol.value) ? chosenSymbol.value : (symbols[0] ?? "");
-});
-const timeframe = computed(() => timeframeMs(store.config.value?.timeframe ?? ""));
-/** What the strategy has declared; none while it is not known, or was replaced by another version. */
-const plots = computed(() => store.strategies.value?.find((s) => s.name === store.config.value?.strategy_name)?.plots ?? []);
-const polling = computed(() => store.connection.value.state === "polling");
-const backtest = computed(() => store.status.value.mode === "backtest");
-/** When a backtest ended, ms by its candles' clock; null while it goes on, or when it did not begin. */
-const until = computed(() => (backtest.value && store.ended.value && Date.parse(store.status.value.simulated_time ?? "")) || null);
 
 export class Stage {
   readonly scene = signal<Scene>(emptyScene);
@@ -64,9 +51,9 @@ export class Stage {
   readonly waiting = signal(true);
   /** Names switched by hand, and to what. */
   readonly switched = signal<ReadonlyMap<string, boolean>>(new Map());
-  readonly withCandles = computed(() => !polling.value && !this.missing.value);
+  readonly withCandles = computed(() => !this.subject.polling.value && !this.missing.value);
   /** How each published series is drawn, in the order in which they came. */
-  readonly drawings = computed(() => drawingsOf(store.annotations.value, plots.value, store.config.value?.strategy_params ?? {}));
+  readonly drawings = computed(() => drawingsOf(this.subject.names.value, this.subject.plots.value, this.subject.config.value?.strategy_params ?? {}));
   readonly lines = computed(() => [...this.drawings.value.keys()].filter((name, i) => this.switched.value.get(name) ?? i < shownAtFirst));
   /** The panes of the strategy that are shown, from the top. */
   readonly panes = computed(() => [...new Set(this.lines.value.map((name) => this.drawings.value.get(name)!.pane).filter(Boolean))]);
@@ -85,7 +72,7 @@ export class Stage {
   private readonly growth = new Throttle(linesEvery, () => void this.feed.refreshLines(this.wish()));
   private readonly holes = new Throttle(holesEvery, () => void this.catchUp());
   private readonly whole = new Throttle(wholeEvery, () => this.again.call(together));
-  private readonly equity = new Throttle(500, () => this.feed.grow(store.equity.peek()));
+  private readonly equity = new Throttle(500, () => this.feed.grow(this.subject.equity.peek()));
   private tries = 0;
   /** Counts what has made everything be asked for again. */
   private asked = 0;
@@ -102,6 +89,16 @@ export class Stage {
   private gesture: Gesture | null = null;
   /** What was last set to be visible: the library reports it back a frame later. */
   private placed: Span | null = null;
+
+  /** The stretch that the address asks for, until the run is there; whether one was; the run that it is of; what the address was last told. */
+  private wanted: Span | null = range.spoken(fragment.peek());
+  private seen = false;
+  private run = -1;
+  private said = "";
+  private readonly kept = new Debounce(settle, () => this.say());
+  private readonly timeframe = computed(() => timeframeMs(this.subject.config.value?.timeframe ?? ""));
+
+  constructor(readonly subject: Subject) {}
 
   /** Starts drawing into an element; what is returned ends it. */
   mount(element: HTMLElement, probe: HTMLElement): () => void {
@@ -151,7 +148,7 @@ export class Stage {
           this.measure();
         },
       });
-      this.plot.showLevels(levels.peek());
+      this.plot.showLevels(this.subject.levels.peek());
       this.plot.choose(options.peek());
       this.parts = nothing;
       this.scene.value = emptyScene;
@@ -161,25 +158,26 @@ export class Stage {
 
   /** Everything that reacts to the state of the page. */
   private follow(): (() => void)[] {
-    let run = store.generation.peek(), shown = symbol.peek();
+    const of = this.subject;
+    let run = of.generation.peek(), shown = of.symbol.peek();
     return [
       effect(() => {
-        const fresh = run !== store.generation.value;
+        const fresh = run !== of.generation.value;
         // Candles of one symbol must not stand under the name of another.
-        if (fresh || shown !== symbol.value) this.feed.clear();
-        [run, shown] = [store.generation.value, symbol.value];
-        void [source.value, timeframe.value, store.ended.value, until.value, polling.value];
+        if (fresh || shown !== of.symbol.value) this.feed.clear();
+        [run, shown] = [of.generation.value, of.symbol.value];
+        void [of.source.value, this.timeframe.value, of.ended.value, of.until.value, of.polling.value];
         untracked(() => this.restart(fresh));
       }),
       effect(() => {
-        void store.equity.value;
+        void of.equity.value;
         this.equity.call();
-        if (!store.running.peek()) return;
+        if (!of.running.peek()) return;
         this.growth.call();
         this.head.call();
       }),
       effect(() => {
-        if (store.revision.value && store.running.peek()) this.marks.call();
+        if (of.revision.value && of.running.peek()) this.marks.call();
       }),
       effect(() => {
         void [this.lines.value, this.drawings.value];
@@ -189,26 +187,32 @@ export class Stage {
         });
       }),
       effect(() => {
-        const live = store.liveCandle.value;
-        if (live && live.symbol === symbol.value) untracked(() => this.push(live.candle as CandleTuple));
+        const live = of.liveCandle.value;
+        if (live && live.symbol === of.symbol.value) untracked(() => this.push(live.candle));
       }),
       effect(() => {
-        const now = levels.value;
+        const now = of.levels.value;
         this.plot?.showLevels(now);
       }),
       effect(() => {
-        const chosen = store.selection.value;
+        const chosen = of.selection.value;
         untracked(() => this.select(chosen));
       }),
+      effect(() => {
+        void [of.trades.value, this.pointed.value];
+        if (of.trades.peek().length > 0) untracked(() => this.plot?.hold(this.held()));
+      }),
+      ...this.address(),
     ];
   }
 
   private wish(): Wish {
+    const of = this.subject;
     return {
-      source: source.peek(), symbol: symbol.peek(), timeframe: timeframe.peek(),
+      source: of.source.peek(), symbol: of.symbol.peek(), timeframe: this.timeframe.peek(),
       lines: this.lines.peek().flatMap((name) => [name, this.drawings.peek().get(name)!.upper].filter(Boolean)),
-      width: this.plot?.width || this.element?.clientWidth || 800, candles: !polling.peek(), equity: store.equity.peek(),
-      ahead: backtest.peek() && until.peek() === null, until: until.peek(),
+      width: this.plot?.width || this.element?.clientWidth || 800, candles: !of.polling.peek(), equity: of.equity.peek(),
+      ahead: of.ahead.peek(), until: of.until.peek(),
     };
   }
 
@@ -217,6 +221,7 @@ export class Stage {
     this.tries = 0;
     this.asked++;
     if (fresh) {
+      if (this.seen) this.wanted = null;
       batch(() => {
         this.view.value = this.pointed.value = null;
         this.switched.value = new Map();
@@ -229,9 +234,10 @@ export class Stage {
   }
 
   private async load() {
-    if (!store.status.peek().run_id) return;
+    const of = this.subject;
+    if (!of.id.peek()) return;
     // There is no answer: what is drawn stays. The next source makes everything be asked for again.
-    if (this.feed.overview && ["reconnecting", "down"].includes(store.connection.peek().state)) return;
+    if (this.feed.overview && of.away.peek()) return;
     const asked = this.asked;
     const found = await this.feed.load(this.wish(), null, null);
     // A newer question is on its way: this answer must not put it off.
@@ -239,18 +245,19 @@ export class Stage {
     this.waiting.value = false;
     if (found) {
       this.missing.value = false;
+      this.restore();
       this.look.call(0);
-    } else if (store.running.peek() || ++this.tries < retries) {
+    } else if (of.running.peek() || ++this.tries < retries) {
       this.waiting.value = true;
       this.again.call();
-    } else if (store.ended.peek()) {
+    } else if (of.ended.peek()) {
       this.missing.value = true;
     }
   }
 
   private push(candle: CandleTuple) {
     const before = this.full.to;
-    if (!this.feed.push(candle, timeframe.peek())) this.holes.call();
+    if (!this.feed.push(candle, this.timeframe.peek())) this.holes.call();
     if ((this.feed.overview?.parts.candles.length ?? 0) > mostCandles) this.again.call(together);
     this.keepUp(before);
   }
@@ -258,7 +265,7 @@ export class Stage {
   /** More candles than the service sends by themselves are asked for, so that none is left out. */
   private async catchUp() {
     const before = this.full.to;
-    if (!store.running.peek()) return; // the end makes everything be asked for again
+    if (!this.subject.running.peek()) return; // the end makes everything be asked for again
     const outcome = await this.feed.catchUp(this.wish());
     if (outcome === "later") this.holes.call();
     if (outcome === "anew") this.whole.call();
@@ -307,8 +314,8 @@ export class Stage {
 
   /** How many units the starting cash buys at the first close; 0 where the candles are not those of the run's first symbol. */
   private get unit(): number {
-    const run = store.config.peek(), first = this.feed.overview?.parts.candles[0]?.[4];
-    return run && first && symbol.peek() === run.symbols[0] ? run.initial_cash / first : 0;
+    const run = this.subject.config.peek(), first = this.feed.overview?.parts.candles[0]?.[4];
+    return run && first && this.subject.symbol.peek() === run.symbols[0] ? run.initial_cash / first : 0;
   }
 
   private place(scene: Scene) {
@@ -347,7 +354,7 @@ export class Stage {
   private refine() {
     const view = this.view.peek(), shown = this.feed.shown, full = this.full;
     if (!shown || this.gesture?.held) return;
-    const span = view && range.plan(view, full, timeframe.peek() || this.candle);
+    const span = view && range.plan(view, full, this.timeframe.peek() || this.candle);
     if (!span) {
       this.feed.showOverview();
       void this.feed.addLines(this.wish());
@@ -358,7 +365,7 @@ export class Stage {
 
   /** The length of a candle, ms. */
   private get candle(): number {
-    return timeframe.peek() || this.feed.overview?.parts.step || 60_000;
+    return this.timeframe.peek() || this.feed.overview?.parts.step || 60_000;
   }
 
   /** Shows a stretch; null is everything. */
@@ -418,8 +425,8 @@ export class Stage {
     context.drawImage(drawn, 0, head);
     context.fillStyle = style.color;
     context.font = `${12 * scale}px ${style.fontFamily}`;
-    const run = store.config.peek(), id = store.status.peek().run_id;
-    context.fillText([run?.strategy_name, symbol.peek(), run?.timeframe, id].filter(Boolean).join(" · "), 8 * scale, 16 * scale);
+    const run = this.subject.config.peek(), id = this.subject.id.peek();
+    context.fillText([run?.strategy_name, this.subject.symbol.peek(), run?.timeframe, id].filter(Boolean).join(" · "), 8 * scale, 16 * scale);
     canvas.toBlob((blob) => {
       if (!blob) return;
       const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: `${id || "chart"}.png` });
@@ -434,7 +441,7 @@ export class Stage {
 
   private clicked(slot: number) {
     const time = this.scene.peek().axis.times[slot];
-    if (time !== undefined) store.selection.value = { time, id: "", from: "chart", symbol: symbol.peek() };
+    if (time !== undefined) this.subject.selection.value = { time, id: "", from: "chart", symbol: this.subject.symbol.peek() };
   }
 
   private select(chosen: { time: number; from: string } | null) {
@@ -443,26 +450,63 @@ export class Stage {
   }
 
   private mark() {
-    const chosen = store.selection.peek(), axis = this.scene.peek().axis;
+    const chosen = this.subject.selection.peek(), axis = this.scene.peek().axis;
     const inside = chosen && axis.times.length > 0 && chosen.time >= axis.times[0]! && chosen.time <= axis.end;
     this.plot?.select(inside ? after(axis.times, chosen.time) - 1 : null, chosen?.time ?? 0);
     this.plot?.hold(this.held());
   }
 
-  /** The selected trade on the axis, while any of it is loaded. */
-  held(): Held | null {
-    const trade = store.selection.peek()?.trade, axis = this.scene.peek().axis;
-    if (!trade || trade.symbol !== symbol.peek() || !axis.times.length) return null;
+  /** The trades on the axis, of which any is loaded; words has the selected one, and that under the pointer. */
+  held(): Held[] {
+    const { selection, trades } = this.subject, chosen = selection.peek()?.trade, pointed = this.pointed.peek();
+    const all = trades.peek().flatMap((trade) => this.heldOf(trade, false) ?? []);
+    const under = pointed === null ? undefined : all.findLast((h) => h.from <= pointed && pointed <= h.to);
+    const shown = chosen && this.heldOf(chosen, true);
+    return [...all.map((h) => (h === under && !shown ? h : { ...h, text: "" })), ...(shown ? [shown] : [])];
+  }
+
+  private heldOf(trade: Trade, strong: boolean): Held | null {
+    const axis = this.scene.peek().axis;
+    if (trade.symbol !== this.subject.symbol.peek() || !axis.times.length) return null;
     const from = Date.parse(trade.entry_time), to = Date.parse(trade.exit_time);
     if (to < axis.times[0]! || from > axis.end) return null;
     const text = `${trade.direction} ${format.exact(trade.entry_price)} → ${format.exact(trade.exit_price)}  ${format.signedPercent(trade.return)}  ${format.duration(trade.duration_seconds)}`;
-    return { from: slotOf(axis, from), to: slotOf(axis, to), entry: trade.entry_price, exit: trade.exit_price, won: trade.pnl >= 0, text };
+    return { from: slotOf(axis, from), to: slotOf(axis, to), entry: trade.entry_price, exit: trade.exit_price, won: trade.pnl >= 0, text, strong };
+  }
+
+  /** Keeps the visible stretch in the address, and follows the address. */
+  private address(): (() => void)[] {
+    const page = place.peek().page, run = this.subject.generation;
+    return [
+      effect(() => {
+        void this.view.value;
+        this.kept.call();
+      }),
+      effect(() => {
+        const asked = range.spoken(fragment.value), now = this.view.peek();
+        if (this.wanted || place.peek().page !== page || range.written(asked) === range.written(now)) return;
+        if (range.written(asked) !== this.said) untracked(() => this.feed.overview && this.show(asked));
+      }),
+      // The stretch is of this run: the next one begins whole.
+      () => {
+        this.kept.cancel();
+        if (place.peek().page === page && this.seen && run.peek() !== this.run) keep({ from: "", to: "" });
+      },
+    ];
+  }
+
+  private say() {
+    if (this.wanted) return;
+    const view = this.view.peek();
+    this.said = range.written(view);
+    keep(range.words(view));
+  }
+
+  /** Shows the stretch that the address asked for before anything was loaded. */
+  private restore() {
+    const { wanted } = this, full = this.full;
+    [this.wanted, this.seen, this.run] = [null, true, this.subject.generation.peek()];
+    if (wanted && wanted.to > full.from && wanted.from < full.to) this.show(range.pan(wanted, 0, full));
+    else this.kept.call();
   }
 }
-
-/** Stop and target of the open position of the shown symbol. */
-export const levels = computed<Level[]>(() => {
-  const open = store.positions.value.find((p) => p.symbol === symbol.value);
-  const all: [string, number | null | undefined][] = [["stop", open?.stop_loss], ["target", open?.take_profit]];
-  return all.flatMap(([title, price]) => (typeof price === "number" ? [{ title, price }] : []));
-});

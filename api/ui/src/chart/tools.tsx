@@ -1,13 +1,11 @@
 // What can be chosen about the chart: symbol, published series, the visible stretch.
 import { count } from "../state/format.ts";
-import * as store from "../state/store.ts";
-import { symbol as chosenSymbol } from "../state/view.ts";
 import { Swatch } from "./legend.tsx";
 import type { Drawing } from "./looks.ts";
 import { choices, choose, options } from "./options.ts";
 import type { Choice } from "./options.ts";
 import { stretches } from "./range.ts";
-import { shownAtFirst, symbol, zoomStep } from "./stage.ts";
+import { shownAtFirst, zoomStep } from "./stage.ts";
 import type { Stage } from "./stage.ts";
 
 /** One press moves by this much. */
@@ -16,7 +14,7 @@ export const panStep = 0.25;
 export function Tools({ stage }: { stage: Stage }) {
   return (
     <div class="chart-tools">
-      <SymbolPicker />
+      <SymbolPicker stage={stage} />
       <Merged stage={stage} />
       <LineSwitches stage={stage} />
       <Look stage={stage} />
@@ -74,11 +72,11 @@ function Move({ label, sign, act }: { label: string; sign: string; act: () => vo
   return <button type="button" class="quiet" aria-label={label} title={label} onClick={act}>{sign}</button>;
 }
 
-function SymbolPicker() {
-  const symbols = store.config.value?.symbols ?? [];
-  if (symbols.length < 2) return <strong>{symbols[0] ?? ""} <span class="muted">{store.config.value?.timeframe}</span></strong>;
+function SymbolPicker({ stage: { subject } }: { stage: Stage }) {
+  const symbols = subject.config.value?.symbols ?? [];
+  if (symbols.length < 2) return <strong>{symbols[0] ?? ""} <span class="muted">{subject.config.value?.timeframe}</span></strong>;
   return (
-    <select class="chart-symbol" aria-label="Symbol of the candles" value={symbol.value} onChange={(e) => (chosenSymbol.value = e.currentTarget.value)}>
+    <select class="chart-symbol" aria-label="Symbol of the candles" value={subject.symbol.value} onChange={(e) => subject.choose(e.currentTarget.value)}>
       {symbols.map((s) => <option key={s}>{s}</option>)}
     </select>
   );
@@ -87,7 +85,7 @@ function SymbolPicker() {
 /** Says so when a candle of the chart is not one of the run. */
 function Merged({ stage }: { stage: Stage }) {
   const { each, candles } = stage.scene.value;
-  return each > 1 && candles.length > 0 ? <span class="caption">each candle = {count(each)} × {store.config.value?.timeframe}</span> : null;
+  return each > 1 && candles.length > 0 ? <span class="caption">each candle = {count(each)} × {stage.subject.config.value?.timeframe}</span> : null;
 }
 
 /** The first ones are there at once, the others behind their number: the chart is not to be pushed away. */

@@ -513,7 +513,7 @@ export interface paths {
         };
         /**
          * Runs side by side
-         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what came out, whether the difference is more than luck. The first run is the baseline.
+         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what differs in the sources of the programs, what came out, whether the difference is more than luck. The first run is the baseline.
          */
         get: operations["compareRuns"];
         put?: never;
@@ -4380,6 +4380,11 @@ export interface components {
             percent: number;
             /** @description Speed and remaining time, in words. */
             text: string;
+            /**
+             * Format: int64
+             * @description Seconds that are left at this speed; null until enough is done to tell.
+             */
+            eta_seconds: number | null;
         };
         /** @description Why a job has failed. */
         JobError: {
@@ -4627,6 +4632,8 @@ export interface components {
              * @description Those of them that failed.
              */
             failed: number;
+            /** @description What the search itself says of how far it is; null in lists and before it has begun. */
+            progress: components["schemas"]["SearchProgress"] | null;
             /** @description The plan as it was registered; null in lists. */
             plan: {
                 [key: string]: unknown;
@@ -4639,6 +4646,29 @@ export interface components {
             luck: components["schemas"]["SearchLuck"] | null;
             /** @description Why a result that was written cannot be shown: what is damaged, and what writes it again. Else empty. */
             result_damage: string;
+        };
+        /** @description How far a search is. */
+        SearchProgress: {
+            /**
+             * Format: int64
+             * @description Trials that have ended.
+             */
+            done: number;
+            /**
+             * Format: int64
+             * @description Trials of the search.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Those that failed.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Seconds that are left at the speed so far; null until enough trials have ended, and of a search that does not go on.
+             */
+            eta_seconds: number | null;
         };
         /** @description Where the best of a search is expected when none of its trials has any skill. */
         SearchLuck: {
@@ -6228,6 +6258,20 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Whether all runs are of the baseline's program. diff has the runs whose program or sources are others: a unified diff per file (at most 20 files and 400 lines each), or a note that says why there is none and what would bring it. */
+                        program?: {
+                            equal: boolean;
+                            diff: {
+                                run_id: string;
+                                files: {
+                                    path: string;
+                                    diff: string;
+                                    note: string | null;
+                                }[];
+                                note: string | null;
+                            }[];
+                        };
+                    } & {
                         [key: string]: unknown;
                     };
                 };

@@ -118,8 +118,16 @@ export interface Comparison {
   split: string;
   comparability: { comparable: boolean; differences: { aspect: string }[] };
   differs: { pointer: string; values: Record<string, unknown> }[];
+  program: { equal: boolean; diff: { run_id: string; files: FileDiff[]; note: string | null }[] };
   runs: Compared[];
   pairs: Pair[];
+}
+
+/** A unified diff of one file, or a note why there is none. */
+export interface FileDiff {
+  path: string;
+  diff: string;
+  note: string | null;
 }
 
 export interface Compared {

@@ -1,6 +1,6 @@
 // Which run was cut short and what is known of its orders and positions.
 import { isolated } from "../state/bidi.ts";
-import { config, status } from "../state/store.ts";
+import { config, status, strategyName } from "../state/store.ts";
 import { OpenOrders, OpenPositions } from "./open.tsx";
 import { journalWords, phaseWords } from "./sentences.ts";
 
@@ -11,7 +11,7 @@ export function Interrupted() {
     <>
       <p>
         {run.mode === "live" ? "Live" : "Paper"} run <code>{run.run_id}</code>
-        {config.value && ` of ${isolated(config.value.strategy_name)} on ${config.value.symbols.join(", ")}`}
+        {config.value && ` of ${isolated(strategyName.value)} on ${config.value.symbols.join(", ")}`}
         {run.error_details?.phase && `, interrupted while ${phaseWords(run.error_details.phase as typeof run.phase)}`}. What is known of it comes from its
         journal; the venue has the last word.
       </p>

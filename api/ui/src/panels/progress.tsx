@@ -5,7 +5,7 @@ import type { Status } from "../api/types.ts";
 import { serviceTime } from "../state/clock.ts";
 import { count, duration } from "../state/format.ts";
 import { lastKnown } from "../state/fresh.ts";
-import { config, connection, exchanges, results, status } from "../state/store.ts";
+import { config, connection, exchanges, results, status, strategyName } from "../state/store.ts";
 import { useNow } from "./clock.ts";
 import { Icon } from "./icon.tsx";
 import { trialsOf } from "./numbers.ts";
@@ -80,7 +80,7 @@ function Ended() {
     <section class="panel progress" aria-label="Outcome">
       <p>
         <strong class="state"><Icon name={run.status === "failed" ? "cross" : "check"} />{run.status}</strong>
-        {endWords(run, config.value).map((part) => <span key={part}>{part}</span>)}
+        {endWords(run, config.value, strategyName.value).map((part) => <span key={part}>{part}</span>)}
         <Params />
         {trials && <span>trial {count(trials.position)} of {count(trials.n)} on these candles</span>}
       </p>

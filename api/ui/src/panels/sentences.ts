@@ -27,10 +27,10 @@ export function backtestWords(run: Status): string[] {
 }
 
 /** The parts of the line that says how a run ended. */
-export function endWords(run: Status, config: RunConfig | null): string[] {
+export function endWords(run: Status, config: RunConfig | null, strategy = config?.strategy_name ?? ""): string[] {
   const parts: string[] = [];
   if (run.stop_reason && run.stop_reason !== "error") parts.push(run.stop_reason);
-  if (config) parts.push(`${isolated(config.strategy_name)} on ${symbols(config.symbols)} ${config.timeframe}`);
+  if (config) parts.push(`${isolated(strategy)} on ${symbols(config.symbols)} ${config.timeframe}`);
   if (config?.window.start) parts.push(windowWords(config));
   if (run.partial && run.progress !== null) parts.push(`${percent(Math.floor(run.progress * 1000) / 1000, 1)} done`);
   parts.push(`took ${took(run.runtime_seconds)}`);

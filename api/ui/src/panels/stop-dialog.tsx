@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Positions } from "../state/session.ts";
-import { config, exchanges, hello, running, status } from "../state/store.ts";
+import { config, exchanges, hello, running, status, strategyName } from "../state/store.ts";
 import { dialog } from "../state/view.ts";
 import { Modal } from "./modal.tsx";
 import { Age, OpenOrders, OpenPositions } from "./open.tsx";
@@ -27,7 +27,7 @@ export function StopDialog() {
   return (
     <Modal title={live ? `Stop the live run?${play ? "" : " It trades real money"}` : "Stop the paper run?"} onClose={close}>
       <div class="dialog-body">
-        {run && <p><bdi>{run.strategy_name}</bdi> on <bdi>{run.exchange || "its exchange"}</bdi>: {run.symbols.join(", ")}.</p>}
+        {run && <p><bdi>{strategyName}</bdi> on <bdi>{run.exchange || "its exchange"}</bdi>: {run.symbols.join(", ")}.</p>}
         {live && (
           <label>
             Orders and positions{" "}

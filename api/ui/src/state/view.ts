@@ -13,7 +13,8 @@ export function followTab(): () => void {
   const stops = [
     effect(() => {
       const name = tab.value === "trades" ? "" : tab.value;
-      if (place.peek().page === "runner" && (fragment.peek().get("tab") ?? "") !== name) keep({ tab: name });
+      // The order is that of the tab's table.
+      if (place.peek().page === "runner" && (fragment.peek().get("tab") ?? "") !== name) keep({ tab: name, sort: "" });
     }),
     effect(() => {
       if (place.value.page === "runner" && fragment.value.has("tab")) tab.value = named(fragment.value.get("tab"));

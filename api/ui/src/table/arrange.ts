@@ -15,6 +15,15 @@ export function nextSort(now: Sort | null, column: string): Sort | null {
   return now.down ? null : { column, down: true };
 }
 
+/** An order as an address has it, "" for newest first. */
+export const sortWord = (sort: Sort | null) => (sort ? (sort.down ? "-" : "") + sort.column : "");
+
+/** The order of an address; null where the table has no such column. */
+export function sortOf<R>(word: string, columns: readonly Column<R>[]): Sort | null {
+  const down = word.startsWith("-"), column = down ? word.slice(1) : word;
+  return columns.some((c) => c.key === column) ? { column, down } : null;
+}
+
 /** Whether text has all words, in any order. */
 export function matches(text: string, words: string): boolean {
   return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));

@@ -1,6 +1,6 @@
 import type { Order, Trade } from "../api/types.ts";
 import { equal, ok, test } from "../testing.ts";
-import { arrange, compare, matches, nextSort } from "./arrange.ts";
+import { arrange, compare, matches, nextSort, sortOf, sortWord } from "./arrange.ts";
 import { collect, type Progress } from "./collect.ts";
 import { dash, headOf } from "./columns.ts";
 import { cell, csv } from "./csv.ts";
@@ -147,4 +147,9 @@ test("keys of a grid", () => {
   equal([go("Home", 5, 3), go("End", 5, 3), go("Home", 5, 3, true), go("End", 5, 3, true)], [[5, 0], [5, 11], [0, 0], [99, 11]]);
   equal([go("ArrowDown", 99, 0), go("ArrowLeft", 5, 0), go("ArrowRight", 5, 11), go("PageDown", 99, 0)], [[99, 0], [5, 0], [5, 11], [99, 0]]);
   equal([go("a", 5, 5), go("Enter", 5, 5)], [null, null]);
+});
+
+test("an order is a word of the address, and none of a column that is not there", () => {
+  for (const word of ["pnl", "-pnl", ""]) equal(sortWord(sortOf(word, trades.columns)), word);
+  equal(sortOf("-luck", trades.columns), null);
 });

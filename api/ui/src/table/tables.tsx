@@ -1,11 +1,12 @@
 // The four tables of a run.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Position, TableName } from "../api/types.ts";
 import { count } from "../state/format.ts";
+import { fragment, keep } from "../state/route.ts";
 import { config, ended, positions, quote, selection } from "../state/store.ts";
 import { announce } from "../state/view.ts";
-import { nextSort } from "./arrange.ts";
+import { nextSort, sortOf, sortWord } from "./arrange.ts";
 import { Bar, whyFixed } from "./bar.tsx";
 import { choose } from "./choose.ts";
 import type { Listed, Spec } from "./columns.ts";
@@ -29,6 +30,7 @@ export function RunTable({ table }: { table: TableName }) {
 
 function Paged<R extends Listed>({ model }: { model: TableModel<R> }) {
   useEffect(() => model.begin(), [model]);
+  useEffect(() => followSort(model), [model]);
   const money = quote.value;
   const single = config.value?.symbols.length === 1;
   const grid = useMemo(() => gridOf(model, money, single), [model, money, single]);
@@ -45,6 +47,26 @@ function Paged<R extends Listed>({ model }: { model: TableModel<R> }) {
       {model.view.value.total === 0 && <p class="caption">No row passes the filter.</p>}
     </>
   );
+}
+
+/** Keeps the order of a table in the address, and follows the address; the returned function ends it. */
+function followSort<R extends Listed>(model: TableModel<R>): () => void {
+  const said = () => fragment.value.get("sort") ?? "";
+  if (untracked(said) !== "") model.sort.value = sortOf(untracked(said), model.spec.columns);
+  let before = untracked(said);
+  const stops = [
+    effect(() => {
+      const now = sortWord(model.sort.value);
+      if (untracked(said) !== now) keep({ sort: (before = now) });
+    }),
+    effect(() => {
+      const now = said();
+      if (now === before) return;
+      before = now;
+      model.sort.value = sortOf(now, model.spec.columns);
+    }),
+  ];
+  return () => stops.forEach((stop) => stop());
 }
 
 function none<R>(spec: Spec<R>): string {

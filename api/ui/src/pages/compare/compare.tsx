@@ -10,6 +10,7 @@ import { points } from "../run/curves.tsx";
 import type { Trade } from "../../api/types.ts";
 import type { Compared, Comparison, Curve, List, Pair, Run } from "../shapes.ts";
 import { differs, sentence } from "./sentences.ts";
+import { Sources } from "./source.tsx";
 import { share, type Parted } from "./trades.ts";
 
 export function Compare() {
@@ -82,8 +83,8 @@ function Shown({ of: c, ids, curves, runs: asked }: Props) {
       </Section>
       <Section name="What differs">
         {c.differs.length > 0 ? <Table name="What differs" rows={c.differs} columns={values} id={(d) => d.pointer} /> : <p>Nothing that is compared differs.</p>}
-        <p class="caption">{c.differs.some((d) => d.pointer.startsWith("/plugin")) ? "The programs differ." : "All are the same program."}</p>
       </Section>
+      <Sources program={c.program} nth={nth} />
       <Trades ids={ids} split={c.split} />
     </>
   );

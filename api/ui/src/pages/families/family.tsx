@@ -12,7 +12,7 @@ import { Done, Facts, Heading, plain, Section, States, Table, Tiles, type Column
 import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
 import { Drawn } from "../run/curves.tsx";
 import { curveOf } from "./optimised.ts";
-import { best, byLuck, luck, pace, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
+import { best, byLuck, luck, pace, planned, progressWords, resultOf, results, timeLeft, varying, type Result } from "./plan.ts";
 
 export function FamilyPage({ id }: { id: string }) {
   const path = "/families/" + encodeURIComponent(id), asked = useAnswer<Family>(path, useMemo(pace, [path]));
@@ -48,7 +48,7 @@ function Progress({ family }: { family: Family }) {
       <p class="sentence">{family.plan?.hypothesis && <bdi>{family.plan.hypothesis}</bdi>}</p>
       {total > 0 &&
         <Done label="Trials" done={family.done} of={total} />}
-      <p>{progressWords(family)} trials have ended. {family.result ? "" : "The best of many trials looks good by luck alone; the result will say how good. "}To run or continue the search: <code>{again}</code><Copy text={again} what="command of the search" /></p>
+      <p>{progressWords(family)} trials have ended. {timeLeft(family)} {family.result ? "" : "The best of many trials looks good by luck alone; the result will say how good. "}To run or continue the search: <code>{again}</code><Copy text={again} what="command of the search" /></p>
     </Section>
   );
 }

@@ -1,6 +1,6 @@
 import { equal, ok, test } from "../../testing.ts";
 import type { Family, Trial } from "../shapes.ts";
-import { best, luck, pace, sizeOf, tried, varying } from "./plan.ts";
+import { best, luck, pace, sizeOf, timeLeft, tried, varying } from "./plan.ts";
 
 const trial = (index: number, fast: number, slow: number, sharpe: number | null): Trial => ({
   index, run_id: "t" + index, status: "completed", params: { fast, slow, same: 1 }, metrics: { sharpe_ratio: sharpe, total_return: null, max_drawdown: null, total_trades: null, win_rate: null },
@@ -32,4 +32,11 @@ test("a search is asked for soon while trials end, later while none does, and no
   equal([at(0), at(0), at(0), at(1), at(2)], [3000, 6000, 12_000, 3000, 3000]);
   equal([at(2), at(2), at(2), at(2), at(2)], [6000, 12_000, 24_000, 30_000, 30_000]);
   equal([at(4, null, "damaged"), at(4, null, "damaged"), at(4, {})], [3000, 6000, 0]);
+});
+
+test("the time that is left is said while it is known, and not after the end", () => {
+  const progress = (eta_seconds: number | null) => ({ done: 3, total: 9, failed: 0, eta_seconds });
+  equal(timeLeft({ progress: progress(75), result: null }), "About 01:15 left.");
+  equal(timeLeft({ progress: progress(null), result: null }), "");
+  equal(timeLeft({ progress: null, result: null }), "");
 });

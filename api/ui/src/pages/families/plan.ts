@@ -1,5 +1,5 @@
 // How far a search is, and its trials as axes and cells.
-import { count, percent, ratio } from "../../state/format.ts";
+import { count, duration, percent, ratio } from "../../state/format.ts";
 import type { Family, FamilyResult, SearchRequest, Trial } from "../shapes.ts";
 
 /** How many trials the plan has; null when it does not say. */
@@ -9,6 +9,12 @@ export const planned = ({ plan }: Family): number | null => plan?.trials?.length
 export function progressWords(family: Family): string {
   const total = planned(family);
   return `${count(family.done)}${total === null ? "" : ` of ${count(total)}`}${family.failed ? `, ${count(family.failed)} failed` : ""}`;
+}
+
+/** How long the rest of the search takes; "" where that is not known. */
+export function timeLeft({ progress, result }: Pick<Family, "progress" | "result">): string {
+  const left = progress?.eta_seconds;
+  return result || typeof left !== "number" ? "" : `About ${duration(left)} left.`;
 }
 
 /** What luck alone explains of the best trial, and what it would take to believe it. */

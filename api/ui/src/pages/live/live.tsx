@@ -11,7 +11,7 @@ import { exact, money, signedMoney, signedPercent, tone } from "../../state/form
 import { stale } from "../../state/fresh.ts";
 import { title } from "../../state/route.ts";
 import { loadLists } from "../../state/session.ts";
-import { config, equity, exchanges, known, positions, quote, running, status } from "../../state/store.ts";
+import { config, equity, exchanges, known, positions, quote, running, status, strategyName } from "../../state/store.ts";
 import { budgetsOf } from "./budget.ts";
 import type { Budget } from "./budget.ts";
 
@@ -72,7 +72,7 @@ function Money() {
       <dl class="rows">
         <div><dt>Exchange</dt><dd><span>{venue.value ? <><bdi>{venue.value.name}</bdi> (<bdi>{venue.value.id}</bdi>)</> : <bdi>{run?.exchange || "not known"}</bdi>}</span></dd></div>
         <div><dt>Account</dt><dd><bdi>{mode.value === "paper" || play.value ? "made up by this service" : accountOf(run)}</bdi></dd></div>
-        <div><dt>Strategy</dt><dd><span><bdi>{run?.strategy_name}</bdi> on <bdi>{run?.symbols.join(", ")}</bdi>, {run?.timeframe}</span></dd></div>
+        <div><dt>Strategy</dt><dd><span><bdi>{strategyName}</bdi> on <bdi>{run?.symbols.join(", ")}</bdi>, {run?.timeframe}</span></dd></div>
         <div><dt>Phase</dt><dd>{s.phase || "not known"}</dd></div>
         <div><dt>Value</dt><dd>{money(s.value)} {quote.value} <span class={tone(s.pnl)}>{signedMoney(s.pnl)}</span></dd></div>
       </dl>

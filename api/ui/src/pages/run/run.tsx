@@ -38,8 +38,7 @@ function Shown({ run, path, asked }: Props) {
       {(run.warnings ?? []).length > 0 && <ul class="panel notes warned" aria-label="Warnings">{run.warnings?.map((w, i) => <li key={i}><Icon name="warn" /><bdi>{w.message}</bdi></li>)}</ul>}
       <Numbers run={run} />
       <Actions run={run} />
-      <Drawn path={path} />
-      {run.kind !== "imported" && <Charted run={run} path={path} />}
+      {run.kind === "imported" ? <Drawn path={path} /> : <Charted run={run} path={path} />}
       <Splits run={run} path={path} asked={asked} />
       <Rows path={path} />
       <Evidence run={run} />
