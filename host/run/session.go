@@ -59,6 +59,10 @@ func (s *Session) launch(ctx context.Context, l *Launcher, p *plan, data *runDat
 	o catalog.LaunchOptions) (*Plugin, error) {
 	same := s.sha256 == p.Strategy.SHA256 && s.options.Procs == o.Procs && s.options.Cores == o.Cores
 	bundled := p.Strategy.Program().Bundle
+	if same && bundled && s.proc != nil && !s.alive() && s.proc.ExitCode() == 0 { // a play has left something
+		s.apart = p.Strategy.SHA256
+		return Launch(ctx, l.Catalog, p.Strategy, o)
+	}
 	if !same || !s.alive() || bundled && s.proc.Renew(ctx) != nil {
 		if err := s.restart(ctx, l, p, o); err != nil {
 			if bundled {

@@ -1,7 +1,8 @@
 """Plays many runs of one strategy, each in a copy of a process that has no code of its author.
 
-The process has imported what takes long, and forks for each connection of the host. The copy imports the
-strategy and plays; between two plays every other process is killed and what was written is removed.
+The process has imported what takes long, and forks for each connection of the host. The copy
+imports the strategy and plays. A play ends with every process that it has made, and if it has made
+any, or has written anything, this process ends with it: no play starts from what another has left.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from typing import Any
 
@@ -41,12 +43,12 @@ def prepare(author: str) -> None:
 
 def play(listener: socket.socket, path: str, author: str) -> socket.socket:
     """Forks at each connection, and returns it in the copy. The process itself never returns."""
-    plays = _Plays(os.path.dirname(path))
+    plays: _Plays | None = None
     while True:
         sock, _ = listener.accept()
-        with contextlib.suppress(FileNotFoundError):
+        if plays is None:
             os.unlink(path)  # nobody but the host connects from now on: it has the socket open
-        plays.end()
+            plays = _Plays(os.path.dirname(path))
         if plays.begin():
             listener.close()
             _seem_fresh(author)
@@ -67,19 +69,20 @@ def _seem_fresh(author: str) -> None:
 
 
 class _Plays:
-    """The process of the play under way, and what a play can change beside its own memory."""
+    """The process of the play under way, and all that a play can change beside its own memory."""
 
     def __init__(self, folder: str) -> None:
         self._child = 0
         self._folders = [f for f in (folder, _SHARED) if os.path.isdir(f)]
-        self._stats = [os.stat(f) for f in self._folders]
-        self._flags = [(fd, fcntl.fcntl(fd, fcntl.F_GETFL)) for fd in (1, 2)]
         gc.collect()
         gc.freeze()  # what is collected later is the play's own
+        time.sleep(0.02)  # a later change of a folder has a later time, whatever the clock's tick
+        self._before = self._shared()
         signal.signal(signal.SIGCHLD, self._reap)
 
     def begin(self) -> bool:
         """Forks; reports whether this is the copy."""
+        self._end()
         # A copy that ends before its number is known here is reaped after that.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         self._child = os.fork()
@@ -93,31 +96,44 @@ class _Plays:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self._child:
-                    self.end()  # what it has started holds its connection open
+                    self._kill()  # what it has started holds its connection open
                     if ended[1]:
                         _end_like(ended[1])
+                    self._end()
 
-    def end(self) -> None:
-        """Ends the play and everything that it has left."""
-        self._child = 0
-        while True:
-            try:
-                os.kill(-1, signal.SIGKILL)  # all but the first process of the namespace and this one
-            except ProcessLookupError:
-                break
-            self._reap()
-            time.sleep(0.0002)
-        for fd, flags in self._flags:
-            fcntl.fcntl(fd, fcntl.F_SETFL, flags)
-            fcntl.fcntl(fd, fcntl.F_SETOWN, 0)
-        for folder, before in zip(self._folders, self._stats, strict=True):
-            os.chmod(folder, before.st_mode & 0o7777)
-            for name in os.listdir(folder):
-                os.unlink(os.path.join(folder, name))  # fails for a folder, which ends the process
-            with contextlib.suppress(OSError):  # of a file system without them
-                for name in os.listxattr(folder):
-                    os.removexattr(folder, name)
-            os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+    def _kill(self) -> None:
+        """Kills all but this process and the first of the namespace, until they are gone."""
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.kill(-1, signal.SIGKILL)
+                self._reap()
+                time.sleep(0.0002)
+
+    def _end(self) -> None:
+        """Ends the play, and this process with it if it has left anything."""
+        child, self._child = self._child, 0
+        if child:
+            self._kill()
+            # Numbers are given in a row: a process or thread that was made has taken one.
+            if _next_number() != child + 1 or self._shared() != self._before:
+                os._exit(0)
+
+    def _shared(self) -> Any:
+        """What copies share. All that is made in a folder or set for it changes its times."""
+        pipes = [
+            [fcntl.fcntl(fd, get) for get in (fcntl.F_GETFL, fcntl.F_GETOWN, fcntl.F_GETPIPE_SZ)]
+            for fd in (1, 2, 3)
+        ]
+        folders = [(os.stat(f), os.stat(f).st_ctime_ns, os.listdir(f)) for f in self._folders]
+        return pipes, [(s.st_mode, s.st_mtime_ns, changed, names) for s, changed, names in folders]
+
+
+def _next_number() -> int | None:
+    """The number that the namespace gives to the next process or thread."""
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+    return thread.native_id
 
 
 def _end_like(status: int) -> None:
