@@ -2,6 +2,7 @@ package python_test
 
 import (
 	"encoding/json"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -147,7 +148,7 @@ func compareFailures(t *testing.T, kind string, want, got runner.Outcome) {
 // strategies have pandas, and one of them imports it.
 func BenchmarkPlays(b *testing.B) {
 	for _, module := range []string{"pandas", "json"} {
-		l := played(b, "twin", "strategy:Twin", "import "+module+"\n"+strategy, "pandas")
+		l := played(b, "twin", "strategy:Twin", "import "+module+"\n"+strings.Replace(strategy, "Param(2,", "Param(500,", 1), "pandas")
 		for _, session := range []*run.Session{nil, {}} {
 			name := module + "/apart"
 			if session != nil {
