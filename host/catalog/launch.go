@@ -35,6 +35,8 @@ type LaunchOptions struct {
 	Procs int
 	// Cores is how many processors the process has; 0 is all. Only Linux can say so.
 	Cores int
+	// Sessions is for a bundle whose process plays one run after another: see Renew.
+	Sessions bool
 	// Stderr gets the lines that the process prints, not faster than a log can take.
 	// It is called from one goroutine at a time. Nil: the catalogue's log, at debug.
 	Stderr func(line string)
@@ -78,7 +80,7 @@ func (c *Catalog) start(
 		o.Stderr = func(line string) { log.Debug("plugin says", "line", line) }
 	}
 	l := proc.Launch{
-		Role: &role, Program: program, Timeout: timeout, Plain: o.Plain,
+		Role: &role, Program: program, Timeout: timeout, Plain: o.Plain, Sessions: o.Sessions,
 		Config: proc.Config{
 			Name: name, Env: c.environ(program, o.Procs), Sandbox: c.opts.Sandbox, Limits: *c.opts.Limits,
 			Cores:  o.Cores,
@@ -144,6 +146,15 @@ type Process struct {
 
 // Client returns the generated client of the connection.
 func (p *Process) Client() strategypb.StrategyClient { return p.client }
+
+// Renew makes a process of sessions ready for its next run.
+func (p *Process) Renew(ctx context.Context) error {
+	if err := p.Reconnect(ctx); err != nil {
+		return err
+	}
+	p.client = p.Service.(strategypb.StrategyClient)
+	return nil
+}
 
 // Kill ends the process: it is asked to end, after one second its whole group is
 // killed, and after two Kill returns in any case. It can be called several times

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/host/proc/bundle"
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // framesCore begins the line with which a bundle's process says where it listens.
@@ -36,23 +37,35 @@ func (s Store) launchBundle(ctx context.Context, l Launch) (*Plugin, error) {
 		return nil, &LaunchError{*Faultf(CodeBadBundle, "%v", err), []string{}}
 	}
 	defer program.Close()
+	if why := sandbox.Unwalled(l.Config.Sandbox, false); l.Sessions && why != "" {
+		return nil, apart(why)
+	}
 	folder, err := newSocketFolder()
 	if err != nil {
 		return nil, fmt.Errorf("make the socket folder: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
-	r := &runner{config: pythonConfig(l.Config, m, l.Program.SHA256, place), limit: limited}
+	r := &runner{config: pythonConfig(l.Config, m, l.Program.SHA256, place, l.Sessions), limit: limited}
 	r.config.Binary, r.config.SocketDir = program, folder.dir
 	r.config.Env = append(r.config.Env, socketDirVariable+"="+folder.dir)
-	p := &Plugin{runner: r, folder: folder}
+	p := &Plugin{runner: r, folder: folder, role: l.Role, sessions: l.Sessions}
 	stop := context.AfterFunc(limited, r.abort)
-	err = r.Start(limited)
+	if err = r.Start(limited); err == nil && l.Sessions {
+		if why := r.child().level.LacksAny(sandbox.PartPID, sandbox.PartRoot); why != "" {
+			stop()
+			p.Discard()
+			return nil, apart(why)
+		}
+	}
 	if err == nil {
-		p.link, err = l.connect(limited, r)
+		p.address, err = l.listens(r)
+	}
+	if err == nil {
+		err = p.Reconnect(limited)
 	}
 	if inTime := stop(); err == nil && inTime {
-		p.Child, p.Service = r.child(), l.Role.Frames(p.link)
+		p.Child = r.child()
 		return p, nil
 	}
 	defer p.Discard()
@@ -62,33 +75,59 @@ func (s Store) launchBundle(ctx context.Context, l Launch) (*Plugin, error) {
 	return nil, l.explain(r, err, limited.Err() != nil)
 }
 
-// clear closes the connection of a bundle whose process is gone.
-func (p *Plugin) clear() {
+// apart refuses a process that plays more than one run: what a play leaves behind could not be found.
+func apart(why string) error {
+	return &LaunchError{*Faultf(CodeSandboxUnavailable, "each run needs a process of its own: %s", why),
+		[]string{}}
+}
+
+// Reconnect closes the connection of a bundle and makes another, for its next run.
+func (p *Plugin) Reconnect(ctx context.Context) error {
+	var d net.Dialer
+	link, err := d.DialContext(ctx, "unix", p.address)
+	if err != nil {
+		return err
+	}
+	p.linked.Lock()
+	defer p.linked.Unlock()
 	if p.link != nil {
 		_ = p.link.Close()
 	}
+	p.link, p.Service = link, p.role.Frames(link)
+	return nil
+}
+
+// unlink closes the connection of a bundle and reports whether it has one.
+func (p *Plugin) unlink() bool {
+	p.linked.Lock()
+	defer p.linked.Unlock()
+	if p.link != nil {
+		_ = p.link.Close()
+	}
+	return p.link != nil
+}
+
+// clear closes the connection of a bundle whose process is gone.
+func (p *Plugin) clear() {
+	p.unlink()
 	p.folder.remove()
 }
 
-// connect waits for the process to say where it listens.
-func (l *Launch) connect(ctx context.Context, r *runner) (net.Conn, error) {
+// listens waits for the process to say where it listens.
+func (l *Launch) listens(r *runner) (address string, err error) {
 	line, err := bufio.NewReader(r.Stdout()).ReadString('\n')
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it ended before it said where it listens: %w", err)
+		return "", fmt.Errorf("it ended before it said where it listens: %w", err)
 	case len(parts) != 5 || parts[0] != framesCore || parts[4] != "frames":
-		return nil, fmt.Errorf("it begins with %.80q", line)
+		return "", fmt.Errorf("it begins with %.80q", line)
 	case parts[1] != strconv.Itoa(l.Role.ProtocolVersion):
-		return nil, fmt.Errorf("it speaks protocol %.20s, the host speaks %d", parts[1],
+		return "", fmt.Errorf("it speaks protocol %.20s, the host speaks %d", parts[1],
 			l.Role.ProtocolVersion)
 	}
-	network, address, err := r.PluginToHost(parts[2], parts[3])
-	if err != nil {
-		return nil, err
-	}
-	var d net.Dialer
-	return d.DialContext(ctx, network, address)
+	_, address, err = r.PluginToHost(parts[2], parts[3])
+	return address, err
 }
 
 // numbers keep what NumPy computes the same on every processor that has AVX2 and on those
@@ -100,15 +139,20 @@ var numbers = []string{
 }
 
 // pythonConfig is what the interpreter of a bundle gets: its library, the layers and the
-// author's files, and nothing of the machine's Python.
-func pythonConfig(c Config, m *bundle.Manifest, id string, place bundle.Place) Config {
-	home, paths := place.Layer(m.Layers[0]), []string{place.Files(id)}
-	c.Folders = append(c.Folders, home, place.Files(id))
+// author's files, and nothing of the machine's Python. A process of sessions gets the author's files by
+// name: what it imports before it forks is not to find them.
+func pythonConfig(c Config, m *bundle.Manifest, id string, place bundle.Place, sessions bool) Config {
+	home, files := place.Layer(m.Layers[0]), place.Files(id)
+	c.Folders = append(c.Folders, home, files)
+	// Not -I or -E, which ignore PYTHONHASHSEED.
+	c.Args = []string{"-s", "-P", "-B", "-m", "assay.serve", m.Entry}
+	paths := []string{files}
+	if sessions {
+		c.Args, paths = append(c.Args, files), nil
+	}
 	for _, l := range m.Layers[1:] {
 		paths, c.Folders = append(paths, place.Layer(l)), append(c.Folders, place.Layer(l))
 	}
-	// Not -I or -E, which ignore PYTHONHASHSEED.
-	c.Args = []string{"-s", "-P", "-B", "-m", "assay.serve", m.Entry}
 	c.Env = append(c.Env, numbers...)
 	c.Env = append(c.Env, "PYTHONHOME="+home, "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONNOUSERSITE=1", "PYTHONUNBUFFERED=1", "LD_LIBRARY_PATH="+filepath.Join(home, "lib"),

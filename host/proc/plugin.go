@@ -90,6 +90,9 @@ type Launch struct {
 	Program Program
 	Timeout time.Duration
 	Plain   bool // the connection is not encrypted
+	// Sessions is for a bundle that plays one run after another, each in a copy of the process that ends
+	// with it: see Reconnect.
+	Sessions bool
 	// Config is what the process may do. Binary, SocketDir, Libraries and Race are set here.
 	Config Config
 }
@@ -103,7 +106,13 @@ type Plugin struct {
 	client *plugin.Client
 	folder *socketFolder
 	conn   *grpc.ClientConn // of one that was attached
-	link   net.Conn         // of a bundle
+
+	// Of a bundle:
+	role     *Role
+	address  string // of its socket
+	sessions bool
+	linked   sync.Mutex
+	link     net.Conn
 }
 
 // Attach returns a plugin that nothing here has started, such as one under a debugger, or ends: only the
@@ -277,8 +286,7 @@ func missedCookie(tail []string) bool {
 
 // HangUp closes the connection and leaves the process alone.
 func (p *Plugin) HangUp() {
-	if p.link != nil {
-		_ = p.link.Close()
+	if p.unlink() {
 		return
 	}
 	if c, err := p.client.Client(); err == nil {
@@ -306,9 +314,9 @@ func (p *Plugin) Discard() {
 }
 
 // Stop asks the process to end, kills its group after the time grace, and clears away. Without
-// a grace it is Discard.
+// a grace it is Discard, and for a process of sessions, which does not end by itself.
 func (p *Plugin) Stop(grace time.Duration) {
-	if grace == 0 || p.conn != nil {
+	if grace == 0 || p.conn != nil || p.sessions {
 		p.Discard()
 		return
 	}

@@ -199,10 +199,11 @@ func (l *Launcher) mode(p *plan) Mode {
 func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*Plugin, error) {
 	o := catalog.LaunchOptions{Lockstep: x.mode != ModeCoSimulation, Plain: l.Many,
 		Procs: p.split.Drive.Procs, Cores: p.split.Drive.Cores}
-	if !o.Lockstep && !x.chunked {
-		if s := p.split.Session; s != nil && p.Strategy.Sessions && !p.Strategy.Debug {
-			return s.launch(ctx, l, p, x.data, o)
-		}
+	files, bundled := !o.Lockstep && !x.chunked, p.Strategy.Program().Bundle
+	if s := p.split.Session; (files || bundled) && s.takes(p.Strategy) {
+		return s.launch(ctx, l, p, x.data, o)
+	}
+	if files {
 		var err error
 		if x.data.folder, err = l.Store.OpenFolder(); err != nil {
 			return nil, noFile(err)

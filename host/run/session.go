@@ -14,12 +14,14 @@ import (
 // folder only while it is played. A play that does not end in good order ends the process, and the next
 // one starts another. A Session is used by one goroutine at a time; its zero value is ready.
 //
-// What a strategy keeps in the memory of its process is there in the next play. Whoever uses a Session must
+// What a strategy keeps in the memory of its process is there in the next play, unless it is a bundle: its
+// process has no code of the author, and plays in copies of itself. Whoever uses a Session must
 // look whether results depend on it, by plays of the same kind in processes of their own.
 type Session struct {
 	proc    *catalog.Process
-	folder  *candle.Folder
-	sha256  string // of the program
+	folder  *candle.Folder // nil for a bundle, which is sent its candles
+	apart   string         // SHA-256 of a bundle that can only be played in processes of its own
+	sha256  string         // of the program
 	options catalog.LaunchOptions
 	candles map[string]*candlefile.File // the host's own, by their hash
 }
@@ -47,16 +49,29 @@ func (s *Session) open(store *candle.Store, d candle.Dataset) (_ *market.Series,
 	return &series, func() error { return nil }, nil
 }
 
+// takes reports whether the session can play a strategy.
+func (s *Session) takes(strategy *catalog.Strategy) bool {
+	return s != nil && strategy.Sessions && !strategy.Debug && s.apart != strategy.SHA256
+}
+
 // launch returns the process for a play, whose files go into the folder of the session.
 func (s *Session) launch(ctx context.Context, l *Launcher, p *plan, data *runData,
 	o catalog.LaunchOptions) (*Plugin, error) {
 	same := s.sha256 == p.Strategy.SHA256 && s.options.Procs == o.Procs && s.options.Cores == o.Cores
-	if !same || !s.alive() {
+	bundled := p.Strategy.Program().Bundle
+	if same && bundled && s.proc != nil && !s.alive() && s.proc.ExitCode() == 0 { // a play has left something
+		s.apart = p.Strategy.SHA256
+		return Launch(ctx, l.Catalog, p.Strategy, o)
+	}
+	if !same || !s.alive() || bundled && s.proc.Renew(ctx) != nil {
 		if err := s.restart(ctx, l, p, o); err != nil {
+			if bundled {
+				s.apart = p.Strategy.SHA256
+			}
 			return nil, err
 		}
 	}
-	data.folder, data.shared = s.folder, true
+	data.folder, data.shared = s.folder, s.folder != nil
 	return &Plugin{Proc: s.proc, kept: true}, nil
 }
 
@@ -77,11 +92,13 @@ func (s *Session) restart(ctx context.Context, l *Launcher, p *plan, o catalog.L
 	if err := s.end(); err != nil {
 		return noFile(err)
 	}
-	if s.folder, err = l.Store.OpenFolder(); err != nil {
-		return noFile(err)
-	}
 	s.sha256, s.options = p.Strategy.SHA256, o
-	o.CandleFolder = s.folder.Path()
+	if o.Sessions = p.Strategy.Program().Bundle; !o.Sessions {
+		if s.folder, err = l.Store.OpenFolder(); err != nil {
+			return noFile(err)
+		}
+		o.CandleFolder = s.folder.Path()
+	}
 	plugin, err := Launch(ctx, l.Catalog, p.Strategy, o)
 	if err != nil {
 		return errors.Join(err, s.end())

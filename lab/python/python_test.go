@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func interpreter(t *testing.T) string {
+func interpreter(t testing.TB) string {
 	t.Helper()
 	return hosttest.PythonOrSkip(t, filepath.Join(project, "requirements.txt"))
 }
@@ -77,7 +77,7 @@ class Twin(Strategy):
         return Buy(AllCash) if v.flat else Close()
 `
 
-func write(t *testing.T, dir string, files map[string]string) {
+func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)

@@ -79,12 +79,12 @@ class Columns(SignalStrategy):
         return Signals(entry=c.vwap > 0)
 `
 
-// played is a host with a strategy and the bundled candles.
-func played(t *testing.T, name, entry, text string) *run.Launcher {
+// played is a host with a strategy, what it needs beside NumPy, and the bundled candles.
+func played(t testing.TB, name, entry, text string, needs ...string) *run.Launcher {
 	t.Helper()
 	source, out := t.TempDir(), t.TempDir()
 	write(t, source, map[string]string{"strategy.py": text,
-		"pyproject.toml": "[project]\ndependencies = [\"numpy\"]\n"})
+		"pyproject.toml": "[project]\ndependencies = ['" + strings.Join(append(needs, "numpy"), "', '") + "']\n"})
 	if _, _, err := python.Build(t.Context(), python.Options{
 		Dir: source, Name: name, Entry: entry, Out: out, Interpreter: interpreter(t),
 	}); err != nil {
@@ -94,7 +94,7 @@ func played(t *testing.T, name, entry, text string) *run.Launcher {
 }
 
 // hosted is a host with the strategies of a folder and the bundled candles.
-func hosted(t *testing.T, folder string) *run.Launcher {
+func hosted(t testing.TB, folder string) *run.Launcher {
 	t.Helper()
 	state := t.TempDir()
 	c, err := catalog.Open(t.Context(), catalog.Options{Dir: folder, StateDir: t.TempDir(), Sandbox: sandbox.Auto,
@@ -136,7 +136,7 @@ type playing struct {
 	split      run.Split
 }
 
-func (p playing) play(t *testing.T, l *run.Launcher) (*run.Execution, runner.Outcome) {
+func (p playing) play(t testing.TB, l *run.Launcher) (*run.Execution, runner.Outcome) {
 	t.Helper()
 	values := map[string]any{}
 	if !p.free {

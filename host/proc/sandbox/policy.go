@@ -147,6 +147,20 @@ func (l Level) Lacks() string {
 	return strings.Join(lacks, ", ")
 }
 
+// LacksAny names the first of some parts that is missing, with its reason; "" if all stand.
+func (l Level) LacksAny(parts ...string) string {
+	for _, name := range parts {
+		i := slices.IndexFunc(l.Parts, func(p Part) bool { return p.Name == name })
+		if i < 0 {
+			return name + " (" + l.Why + ")"
+		}
+		if l.Parts[i].Missing != "" {
+			return name + " (" + l.Parts[i].Missing + ")"
+		}
+	}
+	return ""
+}
+
 // Weaker returns the level of two processes together: what one of them was missing, both
 // count as missing. An empty level is that of no process.
 func Weaker(a, b string) string {

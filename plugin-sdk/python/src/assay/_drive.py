@@ -92,6 +92,7 @@ def spec(cls: type[Strategy]) -> Any:
         extra=cls.extra,
         inputs=messages(cls.inputs, pb.Input),
         signals=issubclass(cls, SignalStrategy),
+        sessions=True,
         advance=not (issubclass(cls, SignalStrategy) or cls.lockstep),
     )
 

@@ -1,4 +1,5 @@
 """Serves a strategy to the host that started this process: ``python -m assay.serve module:Class``.
+With the author's folder behind it the process serves one run after another, see `_forks`.
 
 The process listens on a socket in the folder that the host gave it and prints where. Then
 frames go back and forth: the length of the payload as four bytes, little endian, one byte
@@ -14,6 +15,7 @@ import struct
 import sys
 from typing import Any
 
+from . import _forks
 from . import strategy_pb2 as pb
 from ._advance import Player
 from ._drive import PROTOCOL_VERSION, Author, Failure, Whole, build, ready, refused, spec
@@ -161,21 +163,33 @@ def _serve(link: _Link, cls: type[Strategy]) -> None:
 def main() -> None:
     """Serves the strategy that the first argument names."""
     folder = os.environ.get(_FOLDER)
-    if len(sys.argv) != 2 or not folder:
+    if len(sys.argv) not in (2, 3) or not folder:
         raise SystemExit(
             "this strategy is not started by hand: build it with lab build and start it with "
             "lab or assay"
         )
-    cls = _load(sys.argv[1])
+    author = sys.argv[2] if len(sys.argv) == 3 else ""
+    if author:
+        _forks.prepare(author)
+    else:
+        cls = _load(sys.argv[1])
     path = os.path.join(folder, "strategy.sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(path)
         listener.listen(1)
         print(f"assay|{PROTOCOL_VERSION}|unix|{path}|frames", flush=True)
-        sock, _ = listener.accept()
-    os.unlink(path)
+        if author:
+            sock = _forks.play(listener, path, author)
+            cls = _load(sys.argv[1])
+        else:
+            sock, _ = listener.accept()
+            os.unlink(path)
     with sock:
         _serve(_Link(sock), cls)
+    if author:  # what is imported need not be taken apart
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
