@@ -51,7 +51,7 @@ _STATES = ("new", "open", "partially_filled", "filled", "canceled", "rejected", 
 _FINAL = frozenset({"filled", "canceled", "rejected", "expired"})
 _STANCES = {"flat": 1, "long": 2, "short": 4}
 _FORCES = ("gtc", "gtd", "ioc")
-_ACTIONS: dict[str, Any] = {"submit": 0, "cancel": 1, "cancel_all": 1, "replace": 2, "close": 3}
+_ACTIONS: dict[str, Any] = {"submit": 0, "cancel": 1, "cancel_all": 1, "replace": 2, "close": 3, "set_leg": 4}
 _BUILDERS = {"submit": "Buy or Sell", "cancel": "Cancel", "replace": "Replace"}
 
 
