@@ -12,16 +12,6 @@ import (
 	"github.com/assay-run/assay/host/run"
 )
 
-// guardedAway reports whether guards have dropped intents of a run.
-func guardedAway(r *artifact.Results) bool {
-	for _, n := range r.Warnings {
-		if n.Code == "GUARDED" {
-			return true
-		}
-	}
-	return false
-}
-
 // TestModesAgreeOnGuards plays each guard over two symbols in co-simulation, in lockstep and on paper: one set
 // of books, one list of decisions, and as many intents dropped.
 func TestModesAgreeOnGuards(t *testing.T) {
@@ -35,7 +25,7 @@ func TestModesAgreeOnGuards(t *testing.T) {
 			e := equal{name: "guarded", params: map[string]any{"guard": g.Name}, seed: uint64(i + 1),
 				execution: fmt.Sprintf(`{"allow_short":%t}`, g.Shorts), symbols: []string{one, two},
 				candles: ring.Size(150, 300, 300), seen: func(r *artifact.Results) {
-					if len(r.Fills) < 20 || !guardedAway(r) {
+					if len(r.Fills) < 20 || !warned(r, "GUARDED") {
 						t.Errorf("%d fills, %+v", len(r.Fills), r.Warnings)
 					}
 				}}
@@ -61,7 +51,7 @@ func TestGuardsLive(t *testing.T) {
 			}
 			got, want := whole(x), whole(b)
 			n := min(len(got), len(want)) - 4 // the last ones end with their run
-			if n < 10 || !guardedAway(x) {
+			if n < 10 || !warned(x, "GUARDED") {
 				t.Errorf("%s: %d orders, %+v", g.Name, n, x.Warnings)
 				return
 			}
