@@ -161,13 +161,22 @@ class SignalStrategy(Strategy):
         return kept[symbol]
 
 
+def _numpy() -> Any:
+    """The module, which signals need and orders at each candle do not."""
+    try:
+        return importlib.import_module("numpy")
+    except ImportError as e:
+        raise ImportError(
+            "signals need numpy: add it to the dependencies in pyproject.toml and install it, as "
+            "in pip install 'assay-sdk[signals]'"
+        ) from e
+
+
 class Rows:
     """The candles of one symbol so far, in arrays with room for more."""
 
     def __init__(self, room: int = 1024) -> None:
-        import numpy as np
-
-        self._np = np
+        self._np = np = _numpy()
         self.n = 0
         self._times = np.zeros(room, np.int64)
         self._values = np.zeros((5, room))
