@@ -227,8 +227,8 @@ func ask(ctx context.Context, interpreter, dir, script string, request, answer a
 			return context.Cause(ctx)
 		}
 		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
-		return failf("%s cannot be run as Python 3.11 or newer: %s. Name another interpreter by --python, or "+
-			"make .venv again", interpreter, cmp.Or(lines[len(lines)-1], err.Error()))
+		return failf("%s cannot be run as Python 3.11 or newer: %s. Name another interpreter by --python, "+
+			"or make .venv again", interpreter, cmp.Or(lines[len(lines)-1], err.Error()))
 	}
 	if err := json.Unmarshal(lastLine(out.Bytes()), answer); err != nil {
 		return failf("%s answers with %.80q: it is no Python 3.11 or newer. Make .venv again, or remove it",

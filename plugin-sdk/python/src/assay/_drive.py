@@ -477,7 +477,10 @@ class Whole:
     def begin(self, message: Any) -> None:
         self.warmup = message.warmup_steps
         room = max(1, min(message.total_steps, MAX_WARMUP))
-        self._rows = [Rows(room) for _ in self._symbols]
+        try:
+            self._rows = [Rows(room) for _ in self._symbols]
+        except ImportError as e:
+            raise Failure(str(e), "ImportError") from None
 
     def take(self, chunk: Any) -> None:
         """Adds a chunk of candles."""
