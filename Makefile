@@ -25,7 +25,7 @@ RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
 RINGS := $(GO) run ./cmd/tools/rings -gotestsum $(GOTESTSUM)
 
-.PHONY: help build service run demo-live quick test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-peers bench-api bench-governance calibrate soak clean
+.PHONY: help build service run demo-live quick test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-peers bench-api bench-governance calibrate soak python clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ service:
 
 run: service ## build, start the service, run one demonstration backtest, go on serving
 	@nice env $(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab & exec bin/assay --demo --port $(PORT)
+
+python: ## wheels of the Python SDK and of what it and signals need into bin/wheels, to install from without a network
+	python3 -m pip wheel -q --disable-pip-version-check -w bin/wheels './plugin-sdk/python[signals]'
 
 quick: ## what changed since the last commit: format, vet, arrows, short tests of it and of what imports it
 	@$(GO) run ./cmd/tools/rings quick

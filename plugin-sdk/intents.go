@@ -72,6 +72,19 @@ func CancelAll() Intents { return Intents{{Action: market.CancelAll}} }
 // shall change with WithSize, Limit, Stop and ExpireAfter; the rest stays.
 func Replace(ref string) Intents { return Intents{{Action: market.Replace, Ref: ref}} }
 
+// MoveStop moves the stop losses of the position in the run's first symbol, or in the one that On names, to
+// this price. It is refused where nothing is held (no_position), where the position has no stop loss (no_leg)
+// or one that trails (invalid_type), and where the last close has reached the price (would_fill): then they
+// stay where they are. Replace moves one leg of several, by its id.
+func MoveStop(price float64) Intents {
+	return Intents{{Action: market.SetLeg, StopLoss: &Level{Price: price}}}
+}
+
+// MoveTarget moves the take profits of the position to this price, as MoveStop does the stop losses.
+func MoveTarget(price float64) Intents {
+	return Intents{{Action: market.SetLeg, TakeProfit: &Level{Price: price}}}
+}
+
 // On names the symbol in a run of several; without it the run's first is meant.
 func (in Intents) On(symbol Symbol) Intents {
 	return in.each(func(i *Intent) { i.Symbol = symbol })

@@ -201,13 +201,16 @@ func differingColumn(a, b []market.Intent) string {
 	for i := range max(len(a), len(b)) {
 		switch {
 		case i >= len(a):
-			return entryOrExit(&b[i])
-		case i >= len(b) || entryOrExit(&a[i]) != entryOrExit(&b[i]):
-			return entryOrExit(&a[i])
+			return askingColumn(&b[i])
+		case i >= len(b) || askingColumn(&a[i]) != askingColumn(&b[i]):
+			return askingColumn(&a[i])
 		}
 		x, y := reflect.ValueOf(a[i]), reflect.ValueOf(b[i])
 		for k := range x.NumField() {
 			if !reflect.DeepEqual(x.Field(k).Interface(), y.Field(k).Interface()) {
+				if a[i].Action == market.SetLeg {
+					return askingColumn(&a[i])
+				}
 				name := x.Type().Field(k).Name
 				return cmp.Or(columnNames[name], name)
 			}
@@ -226,10 +229,19 @@ var columnNames = map[string]string{
 	"ClientRef": "tag", "Ref": "tag",
 }
 
-// entryOrExit names the column that an intent of signals comes from.
-func entryOrExit(in *market.Intent) string {
+// askingColumn names the column that an intent of signals comes from.
+func askingColumn(in *market.Intent) string {
 	short := in.Guard != nil && in.Guard.Position&market.StanceShort != 0
 	switch {
+	case in.Action == market.SetLeg:
+		column := "move_stop"
+		if in.StopLoss == nil {
+			column = "move_target"
+		}
+		if short {
+			column += "_short"
+		}
+		return column
 	case in.Action == market.Close && short:
 		return "exit_short"
 	case in.Action == market.Close:

@@ -21,8 +21,8 @@ const drawn = `import random
 from datetime import timedelta
 
 from assay import (
-    AllCash, Buy, Cancel, CancelAll, CashFraction, Close, EquityFraction, Input, Param, Percent, Quantity,
-    Replace, Sell, Strategy, Supports, Target, TrailingPercent,
+    AllCash, Buy, Cancel, CancelAll, CashFraction, Close, EquityFraction, Input, MoveStop,
+    MoveTarget, Param, Percent, Quantity, Replace, Sell, Strategy, Supports, Target, TrailingPercent,
 )
 from assay import indicators as I
 
@@ -91,7 +91,9 @@ class Drawn(Strategy):
         size = d.choice([AllCash, CashFraction(0.3), EquityFraction(0.5), Quantity(0.01)])
         if side is Sell:
             size = d.choice([EquityFraction(0.5), Quantity(0.02)])
-        kind = d.randrange(11)
+        kind = d.randrange(12)
+        if kind == 11:
+            return d.choice([MoveStop, MoveTarget])(s.close * off).on(s.symbol)
         if kind == 0:
             return Close().on(s.symbol)
         if kind == 1:

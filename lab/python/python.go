@@ -137,7 +137,11 @@ func Build(ctx context.Context, o Options) (dir, id string, err error) {
 // find returns the interpreter.
 func find(o Options) (string, error) {
 	if o.Interpreter != "" {
-		return exec.LookPath(o.Interpreter)
+		path, err := exec.LookPath(o.Interpreter)
+		if err != nil {
+			return "", failf("%s cannot be run: name another interpreter by --python", o.Interpreter)
+		}
+		return path, nil
 	}
 	own := filepath.Join(o.Dir, ".venv", "bin", "python")
 	if _, err := os.Stat(own); err == nil {
@@ -223,7 +227,8 @@ func ask(ctx context.Context, interpreter, dir, script string, request, answer a
 			return context.Cause(ctx)
 		}
 		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
-		return failf("%s does not answer: %s", interpreter, cmp.Or(lines[len(lines)-1], err.Error()))
+		return failf("%s cannot be run as Python 3.11 or newer: %s. Name another interpreter by --python, "+
+			"or make .venv again", interpreter, cmp.Or(lines[len(lines)-1], err.Error()))
 	}
 	if err := json.Unmarshal(lastLine(out.Bytes()), answer); err != nil {
 		return failf("%s answers with %.80q: it is no Python 3.11 or newer. Make .venv again, or remove it",

@@ -60,6 +60,13 @@ class Columns(SignalStrategy):
         if self.kind == "limits":
             return Signals(entry=f > s, exit=c.close < f * 0.99, limit=c.close * 0.997, expire_after=1 + 3 * up,
                            size=Quantity(np.round(100 / c.close, 6)), stop_loss=0.02)
+        if self.kind == "moves":
+            return Signals(entry=up, exit=down, entry_short=down, exit_short=up, size=EquityFraction(0.5),
+                           stop_loss=0.05, take_profit=0.08,
+                           move_stop=np.where(up, np.nan, c.low * 0.995), move_target=c.close * 1.02,
+                           move_stop_short=c.high * 1.005, move_target_short=c.close * 0.98)
+        if self.kind == "moved ahead":
+            return Signals(entry=up, exit=down, stop_loss=0.05, move_stop=np.minimum(c.low, c.low.mean()) * 0.99)
         if self.kind == "shifted":
             return Signals(entry=np.append(c.close[1:] > c.close[:-1], False), exit=down)
         if self.kind == "mean":
@@ -171,7 +178,7 @@ func (p playing) play(t testing.TB, l *run.Launcher) (*run.Execution, runner.Out
 func TestSignals(t *testing.T) {
 	ring.Proof(t, "it copies an interpreter and plays 2,000 steps one by one")
 	l := played(t, "columns", "strategy:Columns", signals)
-	for i, kind := range []string{"long", "turns", "limits"} {
+	for i, kind := range []string{"long", "turns", "limits", "moves"} {
 		x, o := play(t, l, kind, i+1, run.Drive{})
 		if o.Failure != nil {
 			t.Fatalf("%s: %+v", kind, o.Failure)
@@ -189,7 +196,8 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%s: %s; in lockstep %s", kind, a, b)
 		}
 	}
-	for kind, column := range map[string]string{"shifted": "entry", "mean": "entry", "price": "limit"} {
+	for kind, column := range map[string]string{"shifted": "entry", "mean": "entry", "price": "limit",
+		"moved ahead": "move_stop"} {
 		_, o := play(t, l, kind, 4, run.Drive{})
 		if f := o.Failure; f == nil || f.Code != run.CodeNotCausal || f.Data["column"] != column ||
 			!strings.Contains(f.Message, fmt.Sprintf("%s at step %v (candle closed 20", column, f.Data["step"])) {

@@ -22,11 +22,15 @@ const (
 	Replace
 	// Close flattens Symbol with a reduce-only market order. Resting entries stay.
 	Close
-	// CancelAll takes back every open order of Symbol.
+	// SetLeg moves the legs of the position in Symbol: the stop losses to the price of StopLoss, the take
+	// profits to that of TakeProfit.
+	SetLeg
+	// CancelAll takes back every open order of Symbol. It comes last: the protocol has no number for it.
 	CancelAll
 )
 
-var actionNames = names[Action]{"action", []string{"submit", "cancel", "replace", "close", "cancel_all"}}
+var actionNames = names[Action]{"action", []string{"submit", "cancel", "replace", "close", "set_leg",
+	"cancel_all"}}
 
 // String is the name in JSON.
 func (a Action) String() string { return actionNames.text(a) }
@@ -404,6 +408,13 @@ const (
 	// ReasonInvalidType: a market order cannot be replaced. It rejects also a post-only order that is no
 	// limit order, or one of the next open only.
 	ReasonInvalidType Reason = "invalid_type"
+)
+
+// Moves of legs that did nothing; they may also fail for another reason of a replace.
+const (
+	ReasonNoPosition Reason = "no_position" // nothing is held
+	ReasonNoLeg      Reason = "no_leg"      // the position has no such leg
+	ReasonWouldFill  Reason = "would_fill"  // the last close has reached the price already
 )
 
 // ReasonGuarded marks an intent that its guard has dropped: there is no order, and nothing was refused.

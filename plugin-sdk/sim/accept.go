@@ -56,6 +56,8 @@ func (e *Engine) Accept(intents []market.Intent) error {
 			err = e.intake.send(message{action: market.CancelAll, sym: sym})
 		case market.Replace:
 			refusal, err = e.intake.replace(in)
+		case market.SetLeg:
+			refusal, err = moveLegs(&e.intake, sym, in)
 		}
 		if err != nil {
 			return e.venue.ledgerError("order", err)
@@ -362,16 +364,22 @@ func (n *intake) replace(in *market.Intent) (market.Reason, error) {
 	if o.Type == market.Market || in.PostOnly {
 		return market.ReasonInvalidType, nil
 	}
+	changed, reason := changedBy(n, o, in)
+	if reason != "" {
+		return reason, nil
+	}
+	return "", n.send(message{action: market.Replace, sym: o.sym, order: o, change: in, terms: changed})
+}
+
+// changedBy is an order as a replace will leave it, or the code of why it cannot be replaced.
+func changedBy(n *intake, o *order, in *market.Intent) (*order, market.Reason) {
 	changed := *n.foreseen(o)
 	if reason := n.replaceFields(&changed, in); reason != "" {
-		return reason, nil
+		return nil, reason
 	}
 	as := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, Size: changed.size,
 		ReduceOnly: o.ReduceOnly}
-	if reason := n.judged(&changed, &as); reason != "" {
-		return reason, nil
-	}
-	return "", n.send(message{action: market.Replace, sym: o.sym, order: o, change: in, terms: &changed})
+	return &changed, n.judged(&changed, &as)
 }
 
 func (n *intake) replaceFields(o *order, in *market.Intent) market.Reason {

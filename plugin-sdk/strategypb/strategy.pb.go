@@ -144,6 +144,7 @@ const (
 	Action_ACTION_CANCEL  Action = 1 // take back ref, or all orders of symbol
 	Action_ACTION_REPLACE Action = 2 // change an open order
 	Action_ACTION_CLOSE   Action = 3 // flatten symbol
+	Action_ACTION_SET_LEG Action = 4 // move the legs of symbol's position to stop_loss.price and take_profit.price
 )
 
 // Enum value maps for Action.
@@ -153,12 +154,14 @@ var (
 		1: "ACTION_CANCEL",
 		2: "ACTION_REPLACE",
 		3: "ACTION_CLOSE",
+		4: "ACTION_SET_LEG",
 	}
 	Action_value = map[string]int32{
 		"ACTION_SUBMIT":  0,
 		"ACTION_CANCEL":  1,
 		"ACTION_REPLACE": 2,
 		"ACTION_CLOSE":   3,
+		"ACTION_SET_LEG": 4,
 	}
 )
 
@@ -4470,12 +4473,13 @@ const file_strategy_proto_rawDesc = "" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PURPOSE_BACKTEST\x10\x01\x12\x11\n" +
 	"\rPURPOSE_PAPER\x10\x02\x12\x10\n" +
-	"\fPURPOSE_LIVE\x10\x03*T\n" +
+	"\fPURPOSE_LIVE\x10\x03*h\n" +
 	"\x06Action\x12\x11\n" +
 	"\rACTION_SUBMIT\x10\x00\x12\x11\n" +
 	"\rACTION_CANCEL\x10\x01\x12\x12\n" +
 	"\x0eACTION_REPLACE\x10\x02\x12\x10\n" +
-	"\fACTION_CLOSE\x10\x032\xa0\x01\n" +
+	"\fACTION_CLOSE\x10\x03\x12\x12\n" +
+	"\x0eACTION_SET_LEG\x10\x042\xa0\x01\n" +
 	"\bStrategy\x12G\n" +
 	"\bDescribe\x12\".assay.strategy.v1.DescribeRequest\x1a\x17.assay.strategy.v1.Spec\x12K\n" +
 	"\x03Run\x12\x1e.assay.strategy.v1.HostMessage\x1a .assay.strategy.v1.PluginMessage(\x010\x01B2Z0github.com/assay-run/assay/plugin-sdk/strategypbb\x06proto3"

@@ -112,7 +112,7 @@ func IntentToProto(in *market.Intent, symbols []market.Symbol) *strategypb.Inten
 // IntentFromProto converts and checks an intent of a run over these symbols.
 func IntentFromProto(p *strategypb.Intent, symbols []market.Symbol) (market.Intent, error) {
 	p = orNew(p)
-	if p.Action < 0 || p.Action > strategypb.Action_ACTION_CLOSE {
+	if p.Action < 0 || p.Action > strategypb.Action_ACTION_SET_LEG {
 		return market.Intent{}, wrong("action", "%d is not known", p.Action)
 	}
 	if n := p.ExpireAfter; int64(int(n)) != n {

@@ -35,7 +35,7 @@ func newAble(p AbleParams) (sdk.Strategy, error) {
 type Ability struct {
 	Name   string
 	act    func(sdk.View) sdk.Intents
-	again  func() sdk.Intents // three candles later
+	again  func(sdk.View) sdk.Intents // three candles later
 	filled func(sdk.Fill) sdk.Intents
 	denied func(sdk.Rejection) sdk.Intents
 }
@@ -67,7 +67,9 @@ func Abilities(short bool) []Ability {
 		{Name: "target", act: func(sdk.View) sdk.Intents {
 			turn++
 			return sdk.Target([]float64{0.6, most}[turn%2]).Tag("target")
-		}, again: func() sdk.Intents { return sdk.Target(0.2).Tag("target") }},
+		}, again: func(sdk.View) sdk.Intents {
+			return sdk.Target(0.2).Tag("target")
+		}},
 		{Name: "oco", act: func(v sdk.View) sdk.Intents {
 			price := v.Close(0)
 			buy, sell := sdk.Buy(sdk.EquityFraction(0.4)), sdk.Sell(sdk.EquityFraction(0.2))
@@ -80,6 +82,11 @@ func Abilities(short bool) []Ability {
 		{Name: "several_targets", act: func(sdk.View) sdk.Intents {
 			return sdk.Buy(all).TakePart(0.5, sdk.Percent(0.003)).TakePart(0.3, sdk.Percent(0.006)).
 				StopLoss(sdk.Percent(0.01))
+		}},
+		{Name: "move_legs", act: func(sdk.View) sdk.Intents {
+			return sdk.Buy(sdk.EquityFraction(0.3)).StopLoss(sdk.Percent(0.4)).TakeProfit(sdk.Percent(0.4))
+		}, again: func(v sdk.View) sdk.Intents {
+			return sdk.MoveStop(v.Close(0) * 0.997).And(sdk.MoveTarget(v.Close(0) * 1.003))
 		}},
 		{Name: "post_only", act: func(v sdk.View) sdk.Intents {
 			turn++
@@ -126,7 +133,7 @@ func (s *able) OnCandle(v sdk.View) (sdk.Intents, error) {
 		return s.act(v), nil
 	case 4:
 		if s.again != nil {
-			return s.again(), nil
+			return s.again(v), nil
 		}
 	case 0:
 		return sdk.CancelAll().And(sdk.ClosePosition()), nil

@@ -31,6 +31,7 @@ func Roles(exit func(int)) map[string]func() {
 		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
 		"framed":   func() { serve.Strategy(framedSpec(), newFramed) },
 		"able":     func() { serve.Strategy(ableSpec(), newAble) },
+		"guarded":  func() { serve.Strategy(guardedSpec(), newGuarded) },
 		"informed": func() { serve.Strategy(informedSpec(), newInformed) },
 	}
 	list["scripted"] = func() {

@@ -259,6 +259,8 @@ func check(intents []market.Intent) string {
 			return fmt.Sprintf(
 				"intent %d is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a "+
 					"symbol", i)
+		case in.Action == market.SetLeg && in.StopLoss == nil && in.TakeProfit == nil:
+			return fmt.Sprintf("intent %d moves no leg: use sdk.MoveStop or sdk.MoveTarget", i)
 		case in.Action == market.Replace && in.Ref == "":
 			return fmt.Sprintf("intent %d is sdk.Replace without a reference to an order", i)
 		case in.Action == market.Replace && in.Size.Kind == market.SizePosition:

@@ -152,6 +152,7 @@ func TestFaults(t *testing.T) {
 			"sdk.WholePosition()": sdk.CancelAll().And(sdk.Sell(sdk.Size{}).ReduceOnly()),
 		"intent 0 is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a symbol": sdk.Cancel(""),
 		"intent 0 is sdk.Replace without a reference to an order":                                      sdk.Replace("").Limit(5),
+		"intent 0 moves no leg: use sdk.MoveStop or sdk.MoveTarget":                                    {{Action: market.SetLeg}},
 		"intent 0 is sdk.Replace with the whole position as its size: give a quantity, or cancel the " +
 			"order and submit a " +
 			"new one": sdk.Replace("a").WithSize(sdk.WholePosition()),

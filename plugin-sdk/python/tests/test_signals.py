@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 
 import assay
-from assay import At, Buy, Close, Quantity, Sell, SignalError, Signals, SignalStrategy, Strategy
+from assay import (
+    At,
+    Buy,
+    Close,
+    MoveStop,
+    MoveTarget,
+    Quantity,
+    Sell,
+    SignalError,
+    Signals,
+    SignalStrategy,
+    Strategy,
+)
 from assay import strategy_pb2 as pb
 from assay.signals import Rows, Table, columns, crossed_above, crossed_below
 from assay.testing import conformance, play, walk
@@ -98,9 +110,29 @@ def test_values() -> None:
     assert Table(said, _TIMES).intents(3) == [want]
 
 
+def test_moves() -> None:
+    stops = np.array([np.nan, 2.0, 3.0, 4.0])
+    said = Signals(
+        entry=_YES, stop_loss=0.1, take_profit=At(9.0), move_stop=stops, move_target_short=7
+    )
+    table = Table(said, _TIMES)
+    short = MoveTarget(7.0).when("short")
+    assert [i for i in table.intents(0) if i.action == "set_leg"] == [short]
+    assert [i for i in table.intents(3) if i.action == "set_leg"] == [
+        MoveStop(4.0).when("long"),
+        short,
+    ]
+    rose = Table(Signals(entry=_YES, exit=_YES, stop_loss=0.1, move_stop=stops), _TIMES)
+    assert [i.action for i in rose.intents(3)] == ["close", "set_leg"]
+
+
 def test_columns_are_the_rows() -> None:
     said = Signals(
-        entry=[True, False, True, True], exit=_YES, entry_short=[False, True, True, False]
+        entry=[True, False, True, True],
+        exit=_YES,
+        entry_short=[False, True, True, False],
+        stop_loss=At(1.0),
+        move_stop=1.0,
     )
     table = Table(said, _TIMES)
     steps = np.array([-1, 5, 6, 8])
@@ -129,6 +161,16 @@ def test_columns_are_the_rows() -> None:
         ({"entry": _YES, "size": 3}, "size .* must be a size such as AllCash"),
         ({"entry": _YES, "size": assay.WholePosition}, "size .* is a position"),
         ({"entry": _YES, "stop_loss": assay.Level()}, "stop_loss .* one level"),
+        ({"entry": _YES, "move_stop": 9.0}, "move_stop .* no leg to move: set stop_loss"),
+        (
+            {"stop_loss": assay.TrailingPercent(0.1), "move_stop": 9.0},
+            "move_stop .* moves by itself",
+        ),
+        ({"take_profit": 0.1, "move_target": ["a"] * 4}, "move_target .* it must be numbers"),
+        (
+            {"take_profit": 0.1, "move_target_short": [np.nan, np.inf, 1, 1]},
+            r"move_target_short .* row 1 \(1970-01-01T01:00.* is not finite",
+        ),
         ({"entry": _YES, "tag": ["a"]}, "tag .* has 1 values for 4"),
         ({"entry": _YES, "tag": ["a", 1, "b", "c"]}, r"tag .* row 1 \(.* is int, not text"),
     ],

@@ -12,8 +12,10 @@ from assay import (
     Close,
     EquityFraction,
     Fill,
+    Intent,
     Intents,
     InvalidParam,
+    MoveStop,
     Param,
     Percent,
     Plot,
@@ -213,6 +215,21 @@ def test_orders_travel_whole() -> None:
     [m] = author(answering(Sell(WholePosition))).decide(pb.Step(index=0, close_time=1))
     assert m.reduce_only
     assert m.WhichOneof("size") is None
+
+
+@pytest.mark.parametrize(
+    ("order", "what"),
+    [
+        (Buy(AllCash).limit(float("nan")), "intent 0, to submit: limit_price is nan"),
+        (Buy(Quantity(float("inf"))), "quantity is inf"),
+        (Buy(AllCash).stop_loss(Percent(float("nan"))), "stop_loss is nan"),
+        (MoveStop(float("nan")), "to set_leg: stop_loss is nan"),
+        (Buy(Quantity("3")), "quantity is '3', it must be a finite number"),
+    ],
+)
+def test_numbers_are_finite(order: Intent, what: str) -> None:
+    with pytest.raises(Failure, match=f"{what}.*, candle closed at 1970-01-01T00:00:00Z"):
+        author(answering(order)).decide(pb.Step(index=0, close_time=1))
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,8 @@ func (p *player) intent(w *words) (in market.Intent) {
 		}
 	case "replace":
 		in.Action, in.Ref = market.Replace, p.ref(w.next())
+	case "move":
+		in.Action = market.SetLeg
 	case "target":
 		in.Size = market.Size{Kind: market.SizeTargetFraction, Value: w.number()}
 		if p.flip {

@@ -50,6 +50,8 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool,
 			d.intake.cancelSymbol(sym, at)
 		case market.Replace:
 			refused[i] = d.intake.replaceOrder(in, at)
+		case market.SetLeg:
+			refused[i] = d.intake.moveLegs(sym, in)
 		}
 	}
 	d.advance(at)

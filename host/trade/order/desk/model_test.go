@@ -17,7 +17,7 @@ import (
 // moves are what happens in a random history.
 var moves = []string{
 	"enter", "enter", "share", "goal", "goal", "limit", "exit", "target", "close", "trail", "cancel",
-	"all", "replace", "fill", "fill", "fill", "time", "time",
+	"all", "replace", "move", "fill", "fill", "fill", "time", "time",
 	"parts", "oco",
 	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read",
 	"late", "cancelled there", "refuse",
@@ -71,6 +71,15 @@ func (s *shop) move(rt *rapid.T, what string) {
 		s.decide(market.Intent{Action: market.CancelAll})
 	case "replace":
 		s.decide(market.Intent{Action: market.Replace, Ref: ref, Size: size})
+	case "move":
+		in := market.Intent{Action: market.SetLeg}
+		if stop := rapid.IntRange(92, 104).Draw(rt, "stop"); stop > 93 {
+			in.StopLoss = &market.Child{Price: float64(stop)}
+		}
+		if target := rapid.IntRange(97, 112).Draw(rt, "target"); target > 103 {
+			in.TakeProfit = &market.Child{Price: float64(target)}
+		}
+		s.decide(in)
 	case "fill":
 		if n := len(s.open); n > 0 {
 			s.part(rapid.IntRange(0, n-1).Draw(rt, "which"),

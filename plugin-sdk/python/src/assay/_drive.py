@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from types import TracebackType
 from typing import Any
@@ -51,7 +52,14 @@ _STATES = ("new", "open", "partially_filled", "filled", "canceled", "rejected", 
 _FINAL = frozenset({"filled", "canceled", "rejected", "expired"})
 _STANCES = {"flat": 1, "long": 2, "short": 4}
 _FORCES = ("gtc", "gtd", "ioc")
-_ACTIONS: dict[str, Any] = {"submit": 0, "cancel": 1, "cancel_all": 1, "replace": 2, "close": 3}
+_ACTIONS: dict[str, Any] = {
+    "submit": 0,
+    "cancel": 1,
+    "cancel_all": 1,
+    "replace": 2,
+    "close": 3,
+    "set_leg": 4,
+}
 _BUILDERS = {"submit": "Buy or Sell", "cancel": "Cancel", "replace": "Replace"}
 
 
@@ -242,11 +250,11 @@ class Author:
 
     def explain(self, e: Exception) -> Failure:
         """What the host is told of an exception of the author's."""
+        at = f", candle closed at {_text(self.view._time)}"
         if isinstance(e, Failure):
-            return e
+            return Failure(f"{e}{at}", e.kind) if e.kind == "intent" else e
         if isinstance(e, SignalError):
             return Failure(str(e), "signals")
-        at = f", candle closed at {_text(self.view._time)}"
         message = f"{_what(e)}{_place(e.__traceback__)}{at}"
         return Failure(message, type(e).__name__, _stack(e))
 
@@ -401,6 +409,17 @@ class Author:
                 "are allowed",
                 "intent",
             )
+        for name, number in _numbers(n):
+            try:
+                finite = math.isfinite(number)
+            except TypeError:
+                finite = False
+            if not finite:
+                raise Failure(
+                    f"intent {i}, to {n.action}: {name} is {number!r}, it must be a finite number; "
+                    "return None until there is one",
+                    "intent",
+                )
         symbol = 0
         if n.symbol is not None:
             if n.symbol not in self._symbols:
@@ -459,7 +478,10 @@ class Whole:
     def begin(self, message: Any) -> None:
         self.warmup = message.warmup_steps
         room = max(1, min(message.total_steps, MAX_WARMUP))
-        self._rows = [Rows(room) for _ in self._symbols]
+        try:
+            self._rows = [Rows(room) for _ in self._symbols]
+        except ImportError as e:
+            raise Failure(str(e), "ImportError") from None
 
     def take(self, chunk: Any) -> None:
         """Adds a chunk of candles."""
@@ -586,11 +608,25 @@ class _Notes:
         return out
 
 
+def _numbers(n: Intent) -> Iterator[tuple[str, float]]:
+    """The numbers of an intent, by name."""
+    if n.size is not None:
+        yield n.size.kind, n.size.value
+    for name in ("limit_price", "stop_price", "trail_percent", "trail_amount"):
+        number = getattr(n, name if name.endswith("price") else f"{name}_")
+        if number is not None:
+            yield name, number
+    legs = [("stop_loss", n.stop_loss_), ("take_profit", n.take_profit_)]
+    for name, level in [*legs, *(("take_part", level) for _, level in n.targets)]:
+        if level is not None:
+            parts = (level.price, level.percent, level.trail_percent, level.trail_amount)
+            yield from ((name, part) for part in parts if part is not None)
+    yield from (("take_part", share) for share, _ in n.targets)
+
+
 def _plain(x: float) -> str:
-    """A float64 as a plain decimal that reads back with the same bits."""
+    """A finite float64 as a plain decimal that reads back with the same bits."""
     x = float(x)
-    if not math.isfinite(x):
-        return {True: "NaN"}.get(math.isnan(x), "+Inf" if x > 0 else "-Inf")
     text = format(Decimal(repr(x)), "f")
     return text[:-2] if text.endswith(".0") else text
 
@@ -649,10 +685,12 @@ def _stack(e: BaseException) -> str:
 def _place(tb: TracebackType | None) -> str:
     """The author's file and line that led to an exception, such as " at strategy.py:36"."""
     own = os.path.dirname(os.path.abspath(__file__))
+    layers = [p for p in sys.path if p and glob.glob(os.path.join(glob.escape(p), "*.dist-info"))]
+    libraries = (own, sys.prefix, sys.base_prefix, *layers)
     place = ""
     for frame in traceback.extract_tb(tb):
         name = os.path.abspath(frame.filename)
-        library = name.startswith((own, sys.prefix, sys.base_prefix)) or "site-packages" in name
+        library = name.startswith(libraries) or "site-packages" in name
         if not library:
             place = f" at {os.path.basename(frame.filename)}:{frame.lineno}"
     return place

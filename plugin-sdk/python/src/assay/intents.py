@@ -25,6 +25,8 @@ __all__ = [
     "Intent",
     "Intents",
     "Level",
+    "MoveStop",
+    "MoveTarget",
     "OCO",
     "Percent",
     "Quantity",
@@ -42,7 +44,7 @@ __all__ = [
 Stance: TypeAlias = Literal["flat", "long", "short"]
 #: A number; in `Signals` also a column of them.
 Number: TypeAlias = float | Any
-Action: TypeAlias = Literal["submit", "cancel", "cancel_all", "replace", "close"]
+Action: TypeAlias = Literal["submit", "cancel", "cancel_all", "replace", "close", "set_leg"]
 SizeKind: TypeAlias = Literal[
     "quantity",
     "quote_amount",
@@ -286,6 +288,19 @@ def OCO(*orders: Intent) -> list[Intent]:
 def Close(symbol: str | None = None) -> Intent:
     """Flattens a position with a reduce-only market order. Resting entries stay."""
     return Intent("close", symbol=symbol)
+
+
+def MoveStop(price: Number, symbol: str | None = None) -> Intent:
+    """Moves the stop losses of a position to this price, in quote currency. It is refused where
+    nothing is held (no_position), where the position has no stop loss (no_leg) or one that
+    trails (invalid_type), and where the last close has reached the price (would_fill): then they
+    stay where they are. `Replace` moves one leg of several, by its id."""
+    return Intent("set_leg", symbol=symbol, stop_loss_=At(price))
+
+
+def MoveTarget(price: Number, symbol: str | None = None) -> Intent:
+    """Moves the take profits of a position to this price, as `MoveStop` does the stop losses."""
+    return Intent("set_leg", symbol=symbol, take_profit_=At(price))
 
 
 def Cancel(ref: str) -> Intent:

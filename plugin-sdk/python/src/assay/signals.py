@@ -23,7 +23,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from .intents import AllCash, Buy, Close, Intent, Intents, Level, Percent, Sell, Size
+from .intents import (
+    AllCash,
+    Buy,
+    Close,
+    Intent,
+    Intents,
+    Level,
+    MoveStop,
+    MoveTarget,
+    Percent,
+    Sell,
+    Size,
+    Stance,
+)
 from .strategy import Strategy
 from .view import View
 
@@ -74,6 +87,11 @@ class Signals:
     expire_after: Any = None  #: candles that a limit order lives, a number or a column
     stop_loss: Any = None  #: fraction of the fill price, a column of them, or a level
     take_profit: Any = None  #: the same
+    #: column of prices to which the stop loss of a long position is moved; NaN: it stays
+    move_stop: Any = None
+    move_target: Any = None  #: the same for its take profit
+    move_stop_short: Any = None  #: the same for the stop loss of a short position
+    move_target_short: Any = None  #: the same for the take profit of one
     tag: Any = ""  #: label of entries, a text or a column of texts
     #: how many symbols of the run may have a position or a working entry, with this one; 0: any
     max_open: int = 0
@@ -143,13 +161,22 @@ class SignalStrategy(Strategy):
         return kept[symbol]
 
 
+def _numpy() -> Any:
+    """The module, which signals need and orders at each candle do not."""
+    try:
+        return importlib.import_module("numpy")
+    except ImportError as e:
+        raise ImportError(
+            "signals need numpy: add it to the dependencies in pyproject.toml and install it, as "
+            "in pip install 'assay-sdk[signals]'"
+        ) from e
+
+
 class Rows:
     """The candles of one symbol so far, in arrays with room for more."""
 
     def __init__(self, room: int = 1024) -> None:
-        import numpy as np
-
-        self._np = np
+        self._np = np = _numpy()
         self.n = 0
         self._times = np.zeros(room, np.int64)
         self._values = np.zeros((5, room))
@@ -217,6 +244,14 @@ class Rows:
         return self.table(strategy).intents(self.n - 1)
 
 
+class Asked(NamedTuple):
+    """One order of the rows that ask for it."""
+
+    order: Intent
+    rows: Any  #: column of bool
+    columns: dict[str, Any]  #: by field: its values, where they differ from row to row
+
+
 class Table:
     """The columns of `Signals` as arrays."""
 
@@ -244,6 +279,21 @@ class Table:
         self.stop, self.stops = self._level("stop_loss")
         self.take, self.takes = self._level("take_profit")
         self.tags = self._texts()
+        columns = {
+            "size": self.sizes,
+            "limit_price": self.limit,
+            "stop_loss": self.stops,
+            "take_profit": self.takes,
+            "expire_after": self.expire,
+            "tag": self.tags,
+        }
+        self._columns = {name: a for name, a in columns.items() if a is not None}
+        self._moves = [
+            self._move("move_stop", "stop_loss", "long"),
+            self._move("move_target", "take_profit", "long"),
+            self._move("move_stop_short", "stop_loss", "short"),
+            self._move("move_target_short", "take_profit", "short"),
+        ]
         if not isinstance(said.max_open, int) or not 0 <= said.max_open < 1 << 31:
             raise self._error("max_open", f"is {said.max_open!r}, it must be a whole number")
 
@@ -280,12 +330,7 @@ class Table:
         """A column of float64 that has a value wherever there is an entry; None without one."""
         if column is None:
             return None
-        a = self._array(name, column)
-        if a.dtype.kind not in "fiu":
-            raise self._error(
-                name, f"has the type {a.dtype}, it must be numbers: use .astype(float)"
-            )
-        a = a.astype("<f8")
+        a = self._column(name, column)
         self._refuse(
             name,
             ~self._np.isfinite(a),
@@ -294,8 +339,18 @@ class Table:
         )
         return a
 
-    def _refuse(self, name: str, bad: Any, what: str) -> None:
-        rows = self._np.flatnonzero(bad & self.entries)
+    def _column(self, name: str, column: Any) -> Any:
+        """A column of float64."""
+        a = self._array(name, column)
+        if a.dtype.kind not in "fiu":
+            raise self._error(
+                name, f"has the type {a.dtype}, it must be numbers: use .astype(float)"
+            )
+        return a.astype("<f8")
+
+    def _refuse(self, name: str, bad: Any, what: str, among: Any = None) -> None:
+        """Refuses the first bad row among the entries, or among other rows."""
+        rows = self._np.flatnonzero(bad & (self.entries if among is None else among))
         if rows.size:
             raise self._error(name, f"row {rows[0]} ({self._when(rows[0])}) is {what}")
 
@@ -345,16 +400,34 @@ class Table:
                 raise self._error("tag", what)
         return texts
 
-    def templates(self) -> list[tuple[Intent, Any]]:
-        """What is asked for, in list order, each with the rows that ask for it."""
+    def _move(self, name: str, leg: str, position: Stance) -> Asked | None:
+        """The moves of a leg, in the rows that have a price; None without a column."""
+        column = getattr(self._said, name)
+        if column is None:
+            return None
+        level = self.stop if leg == "stop_loss" else self.take
+        if level is None:
+            raise self._error(name, f"has no leg to move: set {leg} as well")
+        if level.trail_percent is not None or level.trail_amount is not None:
+            raise self._error(name, "is not for a stop loss that trails: it moves by itself")
+        a = self._column(name, column)
+        rows = ~self._np.isnan(a)
+        self._refuse(name, self._np.isinf(a), "not finite: a row that moves nothing has NaN", rows)
+        move = (MoveStop if leg == "stop_loss" else MoveTarget)(1.0).when(position)
+        return Asked(move, rows, {leg: a})
+
+    def templates(self) -> list[Asked]:
+        """What is asked for, in list order."""
         long, short = ~self.turns_long & self.long, ~self.turns_short & self.short
+        buy, sell, columns = self._entry(Buy), self._entry(Sell), self._columns
         return [
-            (Close().when("long"), self.exits[0]),
-            (Close().when("short"), self.exits[1]),
-            (self._entry(Buy).when("flat", "short"), self.turns_long),
-            (self._entry(Buy).when("flat"), long),
-            (self._entry(Sell).when("flat", "long"), self.turns_short),
-            (self._entry(Sell).when("flat"), short),
+            Asked(Close().when("long"), self.exits[0], {}),
+            Asked(Close().when("short"), self.exits[1], {}),
+            *(move for move in self._moves if move is not None),
+            Asked(buy.when("flat", "short"), self.turns_long, columns),
+            Asked(buy.when("flat"), long, columns),
+            Asked(sell.when("flat", "long"), self.turns_short, columns),
+            Asked(sell.when("flat"), short, columns),
         ]
 
     def _entry(self, side: Callable[[Size], Intent]) -> Intent:
@@ -372,22 +445,25 @@ class Table:
 
     def intents(self, row: int) -> list[Intent]:
         """The intents of one row."""
-        return [self._filled(order, row) for order, rows in self.templates() if rows[row]]
+        return [_filled(asked, row) for asked in self.templates() if asked.rows[row]]
 
-    def _filled(self, order: Intent, row: int) -> Intent:
-        if order.action != "submit":
-            return order
-        if self.sizes is not None:
-            order = order.with_size(Size(self.size.kind, float(self.sizes[row])))
-        if self.limit is not None:
-            order = order.limit(float(self.limit[row]))
-        if self.expire is not None:
-            order = order.expire_after(int(self.expire[row]))
-        if self.stop is not None:
-            order = order.stop_loss(_with_value(self.stop, float(self.stops[row])))
-        if self.take is not None:
-            order = order.take_profit(_with_value(self.take, float(self.takes[row])))
-        return order if self.tags is None else order.tag(self.tags[row])
+
+def _filled(asked: Asked, row: int) -> Intent:
+    order = asked.order
+    for name, values in asked.columns.items():
+        if name == "size" and order.size is not None:
+            order = order.with_size(Size(order.size.kind, float(values[row])))
+        elif name == "limit_price":
+            order = order.limit(float(values[row]))
+        elif name == "expire_after":
+            order = order.expire_after(int(values[row]))
+        elif name == "stop_loss" and order.stop_loss_ is not None:
+            order = order.stop_loss(_with_value(order.stop_loss_, float(values[row])))
+        elif name == "take_profit" and order.take_profit_ is not None:
+            order = order.take_profit(_with_value(order.take_profit_, float(values[row])))
+        elif name == "tag":
+            order = order.tag(values[row])
+    return order
 
 
 def _with_value(level: Level, value: float) -> Level:
@@ -427,22 +503,22 @@ def columns(pb: Any, found: Sequence[Any], message: Callable[[Intent], Any]) -> 
     templates: list[Any] = []
     tags: dict[str, int] = {}
     for symbol, table, steps in found:
-        for order, rows in table.templates():
-            at = np.flatnonzero(rows & (steps >= 0))
+        for asked in table.templates():
+            at = np.flatnonzero(asked.rows & (steps >= 0))
             if at.size:
-                parts.append((len(templates), table, order, at, steps[at]))
-                templates.append(message(order.on(symbol)))
+                parts.append((len(templates), asked, at, steps[at]))
+                templates.append(message(asked.order.on(symbol)))
     if not parts:
         return [pb.Signals(last=True)]
-    step = np.concatenate([p[4] for p in parts])
-    kind = np.concatenate([np.full(p[3].size, p[0], np.uint8) for p in parts])
+    step = np.concatenate([p[3] for p in parts])
+    kind = np.concatenate([np.full(p[2].size, p[0], np.uint8) for p in parts])
     order_of = np.lexsort((kind, step))
 
     def gather(name: str, kind_of: str, nothing: float) -> Any:
         """One column of all parts; None where no part has it."""
         pieces, some = [], False
-        for _, table, order, at, _ in parts:
-            a = getattr(table, name) if order.action == "submit" else None
+        for _, asked, at, _ in parts:
+            a = asked.columns.get(name)
             some = some or a is not None
             pieces.append(np.full(at.size, nothing, kind_of) if a is None else a[at])
         return np.concatenate(pieces).astype(kind_of)[order_of] if some else None
@@ -451,19 +527,19 @@ def columns(pb: Any, found: Sequence[Any], message: Callable[[Intent], Any]) -> 
     data = {
         "steps": step.astype("<i8")[order_of],
         "template": kind[order_of],
-        "size": gather("sizes", "<f8", nan),
-        "limit_price": gather("limit", "<f8", nan),
-        "stop_loss": gather("stops", "<f8", nan),
-        "take_profit": gather("takes", "<f8", nan),
-        "expire_after": gather("expire", "<i4", 0),
+        "size": gather("size", "<f8", nan),
+        "limit_price": gather("limit_price", "<f8", nan),
+        "stop_loss": gather("stop_loss", "<f8", nan),
+        "take_profit": gather("take_profit", "<f8", nan),
+        "expire_after": gather("expire_after", "<i4", 0),
     }
     labels = None
-    if any(table.tags is not None for _, table, _, _, _ in parts):
+    if any("tag" in asked.columns for _, asked, _, _ in parts):
         pieces = []
-        for _, table, order, at, _ in parts:
-            mine = order.action == "submit"
+        for _, asked, at, _ in parts:
+            texts = asked.columns.get("tag")
             for row in at:
-                text = order.tag_ if not mine or table.tags is None else table.tags[row]
+                text = asked.order.tag_ if texts is None else texts[row]
                 pieces.append(tags.setdefault(text, len(tags)))
         labels = np.array(pieces, "<i4")[order_of]
     for begin in range(0, step.size, CHUNK):

@@ -7,6 +7,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 ACTION_CANCEL: Action
 ACTION_CLOSE: Action
 ACTION_REPLACE: Action
+ACTION_SET_LEG: Action
 ACTION_SUBMIT: Action
 DESCRIPTOR: _descriptor.FileDescriptor
 DRIVE_MODE_ADVANCE: DriveMode
