@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"runtime/debug"
 	"unsafe"
@@ -324,36 +323,52 @@ func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, met
 	}, bad
 }
 
-// memorySlack is what a run may use beside what it keeps: garbage, buffers and the
-// rest of the service.
-const memorySlack = 32 << 20
+// The garbage that a run may leave until it is collected: about as much as memorySlack, and in a large run this
+// share of what is kept, in percent. What is collected more often costs more than it saves.
+const (
+	memorySlack  = 32 << 20
+	leastPercent = 12
+)
 
 // memoryLimit keeps the collector from letting garbage grow to the size of what a run
-// keeps, which is mostly columns of numbers. The limit follows what is kept, so that
-// it never makes the collector work against a run that really is large. It is set for
+// keeps, which is mostly columns of numbers. It is relative to what is there: a limit in bytes that leaves out
+// what others keep would have the collector run without end. It is set for
 // the whole process, for as long as a run records: a host that plays several runs side
 // by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
 type memoryLimit struct {
-	off  bool
-	held int64
+	off    bool
+	held   int64
+	set    int // percent, 0 before the first
+	before int // percent
 }
 
 func newMemoryLimit(off bool) *memoryLimit {
 	return &memoryLimit{off: off || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
 }
 
-// add counts so many bytes more as kept, less if negative.
+// add counts so many bytes more as kept, less if negative. A new percentage stops the world, so that only one
+// that differs by much is set.
 func (m *memoryLimit) add(bytes int64) {
 	m.held += bytes
-	if !m.off {
-		debug.SetMemoryLimit(m.held + m.held/8 + memorySlack)
+	if m.off || m.held <= memorySlack {
+		return
 	}
+	percent := max(leastPercent, int(100*memorySlack/m.held))
+	if m.set != 0 && percent > m.set-m.set/4 {
+		return
+	}
+	before := debug.SetGCPercent(percent)
+	if m.set == 0 {
+		m.before = before
+	}
+	m.set = percent
 }
 
 // lift ends the limit.
 func (m *memoryLimit) lift() {
-	if !m.off {
-		debug.SetMemoryLimit(math.MaxInt64)
+	if m.set != 0 {
+		debug.SetGCPercent(m.before)
+		m.set = 0
 	}
 }
 
