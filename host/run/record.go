@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"unsafe"
 
 	"github.com/govalues/decimal"
@@ -38,6 +39,7 @@ type Record struct {
 	clamped  int64 // orders
 	guarded  int64 // intents that their guards have dropped
 	candles  int64 // of the window, done
+	over     bool  // nothing is recorded any more
 }
 
 // RecordOptions are what a Record is made for.
@@ -94,7 +96,10 @@ func (r *Record) Warnings() (list []artifact.Note) {
 }
 
 // Lift ends the limit of memory: nothing is recorded any more.
-func (r *Record) Lift() { r.memory.lift() }
+func (r *Record) Lift() {
+	r.memory.lift()
+	r.over = true
+}
 
 // roomy doubles a full slice: append would grow a large one by a quarter, and copy
 // it several times over in a long run.
@@ -287,12 +292,16 @@ func (r *Record) Curve(settled bool) artifact.EquityCurve {
 	}
 }
 
-// Picture copies what may still change and shares what is only appended to. The errors
+// Picture copies what may still change and shares what is only appended to, after Lift everything. The errors
 // name what could not be valued; the rest stands.
 func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, metric.Input, []error) {
 	c := r.Curve(settled)
+	orders := r.orders[:len(r.orders):len(r.orders)]
+	if !r.over { // an open one changes in place
+		orders = slices.Clone(orders)
+	}
 	out := &artifact.Results{
-		Orders: append([]market.Order{}, r.orders...), Fills: r.fills[:len(r.fills):len(r.fills)],
+		Orders: orders, Fills: r.fills[:len(r.fills):len(r.fills)],
 		Trades: r.trades[:len(r.trades):len(r.trades)], Equity: c,
 		InitialCash: b.InitialCash().Trim(0).String(), DecisionHash: r.lines.Sum(),
 		Log: append([]artifact.LogLine{}, s.lines...), LogFile: s.file.file(),
