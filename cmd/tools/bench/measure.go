@@ -386,7 +386,7 @@ func watchProcesses(pid int) func() watched {
 			case <-stop:
 				done <- w
 				return
-			case <-time.After(2 * time.Millisecond):
+			case <-time.After(5 * time.Millisecond):
 			}
 		}
 	}()
