@@ -296,12 +296,12 @@ func (r *Record) Curve(settled bool) artifact.EquityCurve {
 // name what could not be valued; the rest stands.
 func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, metric.Input, []error) {
 	c := r.Curve(settled)
-	orders := r.orders[:len(r.orders):len(r.orders)]
-	if !r.over { // an open one changes in place
-		orders = slices.Clone(orders)
+	orders := r.orders
+	if !r.over || orders == nil { // an open one changes in place
+		orders = append([]market.Order{}, orders...)
 	}
 	out := &artifact.Results{
-		Orders: orders, Fills: r.fills[:len(r.fills):len(r.fills)],
+		Orders: slices.Clip(orders), Fills: r.fills[:len(r.fills):len(r.fills)],
 		Trades: r.trades[:len(r.trades):len(r.trades)], Equity: c,
 		InitialCash: b.InitialCash().Trim(0).String(), DecisionHash: r.lines.Sum(),
 		Log: append([]artifact.LogLine{}, s.lines...), LogFile: s.file.file(),
