@@ -244,8 +244,12 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 		return s.Results.DecisionHash, st.writeAll(files)
 	}
 	files = append(files,
-		content{dir + OrdersFile, mediaCSV, func(w io.Writer) error { return WriteOrders(w, s.Results.Orders) }},
-		content{dir + FillsFile, mediaCSV, func(w io.Writer) error { return WriteFills(w, s.Results.Fills) }})
+		content{dir + OrdersFile, mediaCSV, func(w io.Writer) error {
+			return WriteOrders(w, s.Results.Orders)
+		}},
+		content{dir + FillsFile, mediaCSV, func(w io.Writer) error {
+			return WriteFills(w, s.Results.Fills)
+		}})
 	if published := s.Published.inside(s.Results.Window.Start); len(published.Annotations) > 0 {
 		files = append(files, content{dir + SeriesFile, mediaColumns, func(w io.Writer) error {
 			return WriteSeries(w, published)

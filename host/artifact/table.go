@@ -185,8 +185,8 @@ func WriteEquity(w io.Writer, c *EquityCurve) error {
 	})
 }
 
-// keptText writes the numbers of a column and keeps the newest text: cash changes with fills alone, and the rest
-// with positions.
+// keptText writes the numbers of a column and keeps the newest text: cash changes with fills alone, and
+// the rest with positions.
 type keptText struct {
 	form func([]byte, float64) []byte
 	of   float64

@@ -203,8 +203,8 @@ func (s *Said) extend(a *artifact.Annotation, p wire.Series) {
 	s.lose(int64(len(p.Times) - n))
 }
 
-// withRoom returns a list with room for n more: for all of a point per step once a quarter is there, twice as long
-// before. Append alone would grow a long one by a quarter, and copy it several times over in a long run.
+// withRoom returns a list with room for n more: for all of a point per step once a quarter is there, twice
+// as long before. Append alone would grow a long one by a quarter, and copy it several times over.
 func withRoom[T any](list []T, n, all int) []T {
 	if len(list)+n <= cap(list) {
 		return list

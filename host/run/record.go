@@ -332,18 +332,17 @@ func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, met
 	}, bad
 }
 
-// The garbage that a run may leave until it is collected: about as much as memorySlack, and in a large run this
-// share of what is kept, in percent. What is collected more often costs more than it saves.
+// The garbage that a run may leave until it is collected: about as much as memorySlack, and in a large run
+// this share of what is kept, in percent. To collect more often costs more than it saves.
 const (
 	memorySlack  = 32 << 20
 	leastPercent = 12
 )
 
-// memoryLimit keeps the collector from letting garbage grow to the size of what a run
-// keeps, which is mostly columns of numbers. It is relative to what is there: a limit in bytes that leaves out
-// what others keep would have the collector run without end. It is set for
-// the whole process, for as long as a run records: a host that plays several runs side
-// by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
+// memoryLimit keeps the collector from letting garbage grow to the size of what a run keeps, which is mostly
+// columns of numbers. It is relative to what is there: under a limit in bytes that leaves out what others keep
+// the collector would run without end. It is set for the whole process, for as long as a run records: a host
+// that plays several runs side by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
 type memoryLimit struct {
 	off    bool
 	held   int64
@@ -355,8 +354,8 @@ func newMemoryLimit(off bool) *memoryLimit {
 	return &memoryLimit{off: off || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
 }
 
-// add counts so many bytes more as kept, less if negative. A new percentage stops the world, so that only one
-// that differs by much is set.
+// add counts so many bytes more as kept. A new percentage stops the world, so that only one that differs by
+// much is set.
 func (m *memoryLimit) add(bytes int64) {
 	m.held += bytes
 	if m.off || m.held <= memorySlack {

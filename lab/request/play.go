@@ -422,7 +422,8 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 		}
 	}
 	for _, c := range slices.Sorted(maps.Keys(byClose)) {
-		p.timeline.closes, p.timeline.opens = append(p.timeline.closes, c), append(p.timeline.opens, byClose[c])
+		p.timeline.closes = append(p.timeline.closes, c)
+		p.timeline.opens = append(p.timeline.opens, byClose[c])
 	}
 	return p.findInputs(h.Candles.Inputs())
 }

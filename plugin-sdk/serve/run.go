@@ -50,8 +50,8 @@ func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strate
 // noteLines is how many log lines are sent in one message.
 const noteLines = 200
 
-// heldPoints is how many points of a backtest in lockstep wait for each other: a message of their own for each
-// step would take half as long as the step and its answer.
+// heldPoints is how many points of a backtest in lockstep wait for each other: a message of their own for
+// each step would take half as long as the step and its answer.
 const heldPoints = 256
 
 // sendNotes sends the log lines and points that have come together.

@@ -60,8 +60,8 @@ func (b *Batch) Add(step int64, intents []market.Intent, symbols []market.Symbol
 	b.open().Decisions = append(b.open().Decisions, DecisionToProto(step, intents, symbols))
 }
 
-// intentBytes and targetBytes are more than an intent and one of its targets take in a message without texts: to
-// count them one by one would take as long as to write them.
+// intentBytes and targetBytes are more than an intent and one of its targets take in a message without texts:
+// to count them one by one would take as long as to write them.
 const (
 	intentBytes = 512
 	targetBytes = 160

@@ -106,7 +106,7 @@ type figures struct {
 	InProcess, Bare, Idle        float64
 	CoSimulation, FirstCandle    float64
 	Whole                        float64
-	RunCPU, WholeCPU, PluginCPU  float64 // RunCPU is the host's during the loop, WholeCPU both processes'
+	CPU                          struct{ Run, Whole, Plugin float64 } // the host's in the loop, both processes'
 	LockstepSteps                int
 	Stepped                      stepped
 	Scan, Import                 float64
@@ -138,9 +138,9 @@ func (f *figures) print() {
 	firstGoal.row("  first candle after the request", f.FirstCandle*1e3, "")
 	wholeGoal.row("  from the request to every file", rate(f.Candles, f.Whole), ofLoop(f.Whole))
 	perCandle := func(s float64) float64 { return s * 1e9 / float64(f.Candles) }
-	plain("  CPU of it, both processes", perCandle(f.WholeCPU), "ns/c", fmt.Sprintf(
-		"of it the plugin %.0f, the host until the last candle %.0f", perCandle(f.PluginCPU),
-		perCandle(f.RunCPU)))
+	plain("  CPU of it, both processes", perCandle(f.CPU.Whole), "ns/c", fmt.Sprintf(
+		"of it the plugin %.0f, the host until the last candle %.0f", perCandle(f.CPU.Plugin),
+		perCandle(f.CPU.Run)))
 	hostGoal.row("  peak memory of the host", f.HostMiB, "beside the mapped file")
 	pluginGoal.row("  peak memory of the plugin", f.PluginMiB, "")
 	lockstepGoal.row("lockstep, plugin process", float64(f.LockstepSteps)/f.Stepped.Seconds/1e3,
