@@ -204,7 +204,7 @@ func (s *Said) extend(a *artifact.Annotation, p wire.Series) {
 }
 
 // withRoom returns a list with room for n more: for all of a point per step once a quarter is there, twice
-// as long before. Append alone would grow a long one by a quarter, and copy it several times over.
+// as long before. Append would grow a long one by a quarter, copy it several times over, and fill the room.
 func withRoom[T any](list []T, n, all int) []T {
 	if len(list)+n <= cap(list) {
 		return list
@@ -212,7 +212,9 @@ func withRoom[T any](list []T, n, all int) []T {
 	if 4*len(list) < all {
 		all = 2 * len(list)
 	}
-	return slices.Grow(list, max(n, all-len(list)))
+	bigger := make([]T, len(list), max(len(list)+n, all))
+	copy(bigger, list)
+	return bigger
 }
 
 func (s *Said) lose(points int64) {

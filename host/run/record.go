@@ -335,13 +335,13 @@ func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, met
 // The garbage that a run may leave until it is collected: about as much as memorySlack, and in a large run
 // this share of what is kept, in percent. To collect more often costs more than it saves.
 const (
-	memorySlack  = 32 << 20
-	leastPercent = 12
+	memorySlack  = 16 << 20
+	leastPercent = 5
 )
 
 // memoryLimit keeps the collector from letting garbage grow to the size of what a run keeps, which is mostly
-// columns of numbers. It is relative to what is there: under a limit in bytes that leaves out what others keep
-// the collector would run without end. It is set for the whole process, for as long as a run records: a host
+// columns of numbers. It is relative to what is there: under a limit in bytes that leaves out what others
+// keep the collector would run without end. It is set for the whole process, for as long as a run records: a host
 // that plays several runs side by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
 type memoryLimit struct {
 	off    bool

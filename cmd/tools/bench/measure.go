@@ -133,16 +133,16 @@ func (b *bench) coSimulate(ctx context.Context) error {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}
 	stopProfile()
-	b.out.CoSimulation, b.out.CPU.Run = time.Since(started).Seconds(), cpuSeconds()-loop
+	b.out.CoSimulation, b.out.Whole.LoopCPU = time.Since(started).Seconds(), cpuSeconds()-loop
 	b.out.FirstCandle = (<-first).Sub(begin).Seconds()
 	results := x.Results()
 	b.out.Trades, b.out.Final, b.out.CoDigest = len(results.Trades), results.FinalValue, x.Digest()
 	seen := watch()
-	b.out.HostMiB, b.out.PluginMiB, b.out.CPU.Plugin = seen.hostMiB, seen.pluginMiB, seen.pluginCPU
+	b.out.HostMiB, b.out.PluginMiB, b.out.Whole.PluginCPU = seen.hostMiB, seen.pluginMiB, seen.pluginCPU
 	if err := b.keep(ctx, x, begin); err != nil {
 		return err
 	}
-	b.out.CPU.Whole = cpuSeconds() - own + b.out.CPU.Plugin
+	b.out.Whole.CPU = cpuSeconds() - own + b.out.Whole.PluginCPU
 	return x.Close()
 }
 
@@ -191,7 +191,7 @@ func (b *bench) keep(ctx context.Context, x *run.Execution, begin time.Time) err
 		Started: started, Status: "completed", StopReason: "finished", EndTime: time.Now(),
 		Results: x.Results(),
 	})
-	b.out.Whole = time.Since(begin).Seconds()
+	b.out.Whole.Seconds = time.Since(begin).Seconds()
 	return err
 }
 

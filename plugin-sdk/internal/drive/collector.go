@@ -122,8 +122,8 @@ func (c *Collector) Publish(_ int64, at market.Time, symbol market.Symbol, name 
 	s.Times, s.Values = append(s.Times, at), append(s.Values, value)
 }
 
-// find returns the series of a point, nil where there is no room. Strategies publish the same series in turns,
-// so it looks at the one behind the last first.
+// find returns the series of a point, nil where there is no room. Strategies publish the same series in
+// turns, so it looks at the one behind the last first.
 func (c *Collector) find(symbol market.Symbol, name string) *wire.Series {
 	if c.pointCount >= c.limits.Points {
 		return nil
