@@ -341,8 +341,8 @@ const (
 
 // memoryLimit keeps the collector from letting garbage grow to the size of what a run keeps, which is mostly
 // columns of numbers. It is relative to what is there: under a limit in bytes that leaves out what others
-// keep the collector would run without end. It is set for the whole process, for as long as a run records: a host
-// that plays several runs side by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
+// keep the collector would run without end. It is set for the whole process, for as long as a run records: a
+// host that plays several runs side by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
 type memoryLimit struct {
 	off    bool
 	held   int64
