@@ -3,6 +3,7 @@ package artifact
 import (
 	"bytes"
 	"compress/flate"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -302,7 +303,8 @@ func BenchmarkWriteDecisions(b *testing.B) {
 					_, err := io.Copy(w, bytes.NewReader(lines))
 					return err
 				}}
-				if _, err := st.writeDecisions("", run, split); err != nil {
+				lines := &lineHash{h: sha256.New()}
+				if err := st.writeAll([]content{decisionsOf("", run, split, lines)}); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64(st.files[0].Size), "bytes")

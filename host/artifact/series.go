@@ -71,18 +71,38 @@ func SeriesOf(all []Annotation, name string, symbol market.Symbol) (found Annota
 func (p Published) inside(start market.Time) Published {
 	out := Published{LeftOut: p.LeftOut}
 	for _, a := range p.Annotations {
-		kept := Annotation{Name: a.Name, Symbol: a.Symbol}
-		for i, at := range a.Time {
-			if at <= start || i+1 < len(a.Time) && a.Time[i+1] == at {
-				continue
-			}
-			kept.Time, kept.Values = append(kept.Time, at), append(kept.Values, a.Values[i])
-		}
-		if len(kept.Time) > 0 {
+		if kept := a.inside(start); len(kept.Time) > 0 {
 			out.Annotations = append(out.Annotations, kept)
 		}
 	}
 	return out
+}
+
+// inside returns the points after a time, of those that follow each other with the same time the last one. It
+// shares them where the times ascend, as nearly all do.
+func (a Annotation) inside(start market.Time) Annotation {
+	if a.ascends() {
+		from, _ := slices.BinarySearch(a.Time, start+1)
+		a.Time, a.Values = a.Time[from:], a.Values[from:]
+		return a
+	}
+	kept := Annotation{Name: a.Name, Symbol: a.Symbol}
+	for i, at := range a.Time {
+		if at <= start || i+1 < len(a.Time) && a.Time[i+1] == at {
+			continue
+		}
+		kept.Time, kept.Values = append(kept.Time, at), append(kept.Values, a.Values[i])
+	}
+	return kept
+}
+
+func (a Annotation) ascends() bool {
+	for i := 1; i < len(a.Time); i++ {
+		if a.Time[i] <= a.Time[i-1] {
+			return false
+		}
+	}
+	return true
 }
 
 // WriteSeries writes series.columns.

@@ -43,7 +43,10 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/file"
@@ -218,12 +221,6 @@ func (st *stage) writeRequest(m *Manifest) error {
 // writeSplit writes the files of one split and returns the hash of its decisions.
 func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	dir := "splits/" + s.ID + "/"
-	err := st.write(dir+TradesFile, mediaCSV, func(w io.Writer) error {
-		return WriteTrades(w, s.Results.Trades)
-	})
-	if err != nil {
-		return "", err
-	}
 	equity := &s.Results.Equity
 	if run.Compact {
 		tf, err := market.ParseTimeframe(run.Manifest.Request.Timeframe)
@@ -232,63 +229,54 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 		}
 		equity = dayEnds(equity, tf)
 	}
-	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error {
-		return WriteEquity(w, equity)
-	})
-	if err != nil {
-		return "", err
+	files := []content{
+		{dir + TradesFile, mediaCSV, func(w io.Writer) error { return WriteTrades(w, s.Results.Trades) }},
+		{dir + "equity_curve.csv", mediaCSV, func(w io.Writer) error { return WriteEquity(w, equity) }},
 	}
 	if s.Locked {
-		if err := st.writeLocked(dir+"metrics.json", s); err != nil {
-			return "", err
-		}
-	}
-	if run.Compact {
-		return s.Results.DecisionHash, nil
-	}
-	err = st.write(dir+OrdersFile, mediaCSV, func(w io.Writer) error {
-		return WriteOrders(w, s.Results.Orders)
-	})
-	if err != nil {
-		return "", err
-	}
-	err = st.write(dir+FillsFile, mediaCSV, func(w io.Writer) error {
-		return WriteFills(w, s.Results.Fills)
-	})
-	if err != nil {
-		return "", err
-	}
-	if published := s.Published.inside(s.Results.Window.Start); len(published.Annotations) > 0 {
-		err = st.write(dir+SeriesFile, mediaColumns, func(w io.Writer) error {
-			return WriteSeries(w, published)
-		})
+		text, err := lockedMetrics(s)
 		if err != nil {
 			return "", err
 		}
+		files = append(files, content{dir + "metrics.json", mediaJSON, fixed(text)})
 	}
-	return st.writeDecisions(dir, run, s)
+	if run.Compact {
+		return s.Results.DecisionHash, st.writeAll(files)
+	}
+	files = append(files,
+		content{dir + OrdersFile, mediaCSV, func(w io.Writer) error {
+			return WriteOrders(w, s.Results.Orders)
+		}},
+		content{dir + FillsFile, mediaCSV, func(w io.Writer) error {
+			return WriteFills(w, s.Results.Fills)
+		}})
+	if published := s.Published.inside(s.Results.Window.Start); len(published.Annotations) > 0 {
+		files = append(files, content{dir + SeriesFile, mediaColumns, func(w io.Writer) error {
+			return WriteSeries(w, published)
+		}})
+	}
+	lines := &lineHash{h: sha256.New()}
+	if s.Decisions != nil {
+		files = append(files, decisionsOf(dir, run, s, lines))
+	}
+	err := st.writeAll(files)
+	return lines.sum(), err
 }
 
-// writeDecisions writes the decision lines of a split, if it keeps them, and returns their hash.
-func (st *stage) writeDecisions(dir string, run *Run, s *Split) (string, error) {
-	lines := &lineHash{h: sha256.New()}
-	var err error
-	switch {
-	case s.Decisions == nil:
-	case run.Manifest.Request.Mode != "": // a worker of an earlier version compares it
-		err = st.write(dir+DecisionLinesFile, mediaJSONL, func(w io.Writer) error {
+// decisionsOf are the decision lines of a split, which are hashed on the way.
+func decisionsOf(dir string, run *Run, s *Split, lines *lineHash) content {
+	if run.Manifest.Request.Mode != "" { // a worker of an earlier version compares it
+		return content{dir + DecisionLinesFile, mediaJSONL, func(w io.Writer) error {
 			return s.Decisions(io.MultiWriter(w, lines))
-		})
-	default:
-		err = st.write(dir+DecisionsFile, mediaColumns, func(w io.Writer) error {
-			d, err := NewDecisionsWriter(w)
-			if err != nil {
-				return err
-			}
-			return errors.Join(s.Decisions(io.MultiWriter(d, lines)), d.Close())
-		})
+		}}
 	}
-	return lines.sum(), err
+	return content{dir + DecisionsFile, mediaColumns, func(w io.Writer) error {
+		d, err := NewDecisionsWriter(w)
+		if err != nil {
+			return err
+		}
+		return errors.Join(s.Decisions(io.MultiWriter(d, lines)), d.Close())
+	}}
 }
 
 // dayEnds returns an equity curve with its first row and the last of each UTC day, days taken
@@ -330,19 +318,16 @@ type LockedMetrics struct {
 	Warnings            []Note         `json:"warnings"`
 }
 
-func (st *stage) writeLocked(name string, s *Split) error {
+// lockedMetrics is the content of splits/<id>/metrics.json.
+func lockedMetrics(s *Split) ([]byte, error) {
 	r := newSplitReport(s, SplitRange{ID: s.ID}, "")
-	text, err := encode(LockedMetrics{
+	return encode(LockedMetrics{
 		SplitID: s.ID, Status: r.Status, Metrics: r.Metrics, Meta: r.Meta,
 		WarmupOrdersDropped: r.WarmupOrdersDropped,
 		AmbiguousFills:      r.AmbiguousFills, OpenAtEnd: r.OpenAtEnd,
 		Assumptions: append([]Note{}, s.Results.Assumptions...),
 		Warnings:    append([]Note{}, s.Results.Warnings...),
 	})
-	if err != nil {
-		return err
-	}
-	return st.writeBytes(name, mediaJSON, text)
 }
 
 // lineHash hashes lines joined by newlines: the newline after the last one is left out.
@@ -410,44 +395,83 @@ func newStage(root, runID string, checkpoint failpoint.Hook) (*stage, error) {
 	return &stage{root: root, dir: dir, lock: lock, dirs: map[string]bool{}, checkpoint: checkpoint}, nil
 }
 
-// write makes one file, hashes it on the way and waits until it is on the disk.
-func (s *stage) write(name, mediaType string, content func(io.Writer) error) error {
-	if err := s.mkdir(path.Dir(name)); err != nil {
+// content is a file to be written.
+type content struct {
+	name, mediaType string
+	write           func(io.Writer) error
+}
+
+// fixed writes bytes that are there.
+func fixed(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, filepath.FromSlash(name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+}
+
+// write makes one file.
+func (s *stage) write(name, mediaType string, write func(io.Writer) error) error {
+	return s.writeAll([]content{{name, mediaType, write}})
+}
+
+func (s *stage) writeBytes(name, mediaType string, b []byte) error {
+	return s.write(name, mediaType, fixed(b))
+}
+
+// writeAll makes files, as many at a time as there are processors: some compress, and all wait for the disk.
+// They are listed in the order in which they are given.
+func (s *stage) writeAll(list []content) error {
+	for _, c := range list {
+		if err := s.mkdir(path.Dir(c.name)); err != nil {
+			return err
+		}
+	}
+	files, failed := make([]File, len(list)), make([]error, len(list))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(list), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
+				files[i], failed[i] = s.writeFile(list[i])
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	for _, f := range files {
+		s.files = append(s.files, f)
+		s.checkpoint.Reach(f.Name)
+	}
+	return nil
+}
+
+// writeFile makes one file, hashes it on the way and waits until it is on the disk.
+func (s *stage) writeFile(c content) (File, error) {
+	made := File{Name: c.name, MediaType: c.mediaType}
+	f, err := os.OpenFile(filepath.Join(s.dir, filepath.FromSlash(c.name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL,
 		fileMode)
 	if err != nil {
-		return err
+		return made, err
 	}
 	h := sha256.New()
 	buffered := bufio.NewWriterSize(io.MultiWriter(f, h), writeBuffer)
-	err = content(buffered)
+	err = c.write(buffered)
 	if err == nil {
 		err = buffered.Flush()
 	}
 	if err == nil {
 		err = f.Sync()
 	}
-	size := int64(0)
 	if err == nil {
-		size, err = f.Seek(0, io.SeekCurrent)
+		made.Size, err = f.Seek(0, io.SeekCurrent)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return made, fmt.Errorf("%s: %w", c.name, err)
 	}
-	s.files = append(s.files, File{
-		Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: size, MediaType: mediaType,
-	})
-	s.checkpoint.Reach(name)
-	return nil
-}
-
-func (s *stage) writeBytes(name, mediaType string, b []byte) error {
-	return s.write(name, mediaType, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
+	made.SHA256 = hex.EncodeToString(h.Sum(nil))
+	return made, nil
 }
 
 func (s *stage) mkdir(name string) error {

@@ -168,14 +168,37 @@ func WriteEquity(w io.Writer, c *EquityCurve) error {
 		}
 	}
 	var clock clockWriter
+	equity, cash, position := keptText{form: appendAmount}, keptText{form: appendAmount},
+		keptText{form: appendAmount}
+	drawdown, exposure := keptText{form: appendNumber}, keptText{form: appendNumber}
 	return writeRows(w, equityHeader, n, func(b []byte, i int) []byte {
 		b = append(clock.append(b, c.Time[i]), ',')
-		b = append(appendAmount(b, c.Equity[i]), ',')
-		b = append(appendAmount(b, c.Cash[i]), ',')
-		b = append(appendAmount(b, c.PositionValue[i]), ',')
-		b = append(appendNumber(b, c.Drawdown[i]), ',')
-		return append(appendNumber(b, c.Exposure[i]), '\n')
+		if c.Equity[i] == c.Cash[i] { // nothing is held
+			b = append(cash.append(b, c.Cash[i]), ',')
+		} else {
+			b = append(equity.append(b, c.Equity[i]), ',')
+		}
+		b = append(cash.append(b, c.Cash[i]), ',')
+		b = append(position.append(b, c.PositionValue[i]), ',')
+		b = append(drawdown.append(b, c.Drawdown[i]), ',')
+		return append(exposure.append(b, c.Exposure[i]), '\n')
 	})
+}
+
+// keptText writes the numbers of a column and keeps the newest text: cash changes with fills alone, and
+// the rest with positions.
+type keptText struct {
+	form func([]byte, float64) []byte
+	of   float64
+	text []byte
+	any  bool
+}
+
+func (k *keptText) append(b []byte, x float64) []byte {
+	if !k.any || math.Float64bits(x) != math.Float64bits(k.of) {
+		k.of, k.text, k.any = x, k.form(k.text[:0], x), true
+	}
+	return append(b, k.text...)
 }
 
 // appendMoney writes a decimal in full, without trailing zeros.

@@ -27,8 +27,8 @@ type LaunchOptions struct {
 	// co-simulation, which may come later; the sandbox makes exactly these readable, but
 	// does not let the process list them. Empty: there are none.
 	CandleFolder string
-	// Plain leaves the connection unencrypted: it saves some 20 ms and the socket is
-	// in a private folder anyway. For many short runs in a row.
+	// Plain leaves the connection unencrypted outside of the sandbox too: the socket is in a private folder
+	// anyway. For many short runs in a row.
 	Plain bool
 	// Procs is GOMAXPROCS of the process; 0 leaves it to the Go runtime. In lockstep the
 	// SDK uses one processor all the same.
@@ -55,6 +55,9 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 	if s.reattach != nil {
 		return c.attach(ctx, s)
 	}
+	// Inside of its walls no other program sees the socket: keys and encryption would cost more than all the
+	// rest of a start.
+	o.Plain = o.Plain || sandbox.Unwalled(c.opts.Sandbox, s.program.Race) == ""
 	return c.start(ctx, s.Name, s.program, c.opts.LaunchTimeout, o)
 }
 

@@ -242,6 +242,7 @@ func newStart(runID string, p *plan, mode Mode) wire.Start {
 // makeEngine lays the warm-up before the window and makes engine, recorder and decider.
 func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error {
 	x.data.layout = newLayout(p.sources, warmup, p.split.Drive)
+	x.said.Steps = int(x.data.layout.total)
 	x.data.window = windowOf(p.sources, x.data.layout.candles)
 	cfg := sim.Config{
 		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,

@@ -45,6 +45,7 @@ type Said struct {
 	Limits  Limits
 	Quiet   bool
 	Symbols []market.Symbol // of the run: others have no series
+	Steps   int             // of the run, where they are known
 	series  []artifact.Annotation
 	points  int                // of all series
 	known   map[[2]string]bool // name and symbol of every series, kept or not; nil before the first
@@ -195,19 +196,25 @@ func (s *Said) addPoints(p wire.Series) {
 
 func (s *Said) extend(a *artifact.Annotation, p wire.Series) {
 	n := min(len(p.Times), s.Limits.Each-len(a.Time), s.Limits.All-s.points)
-	a.Time = append(doubled(a.Time, n), p.Times[:n]...)
-	a.Values = append(doubled(a.Values, n), p.Values[:n]...)
+	all := min(s.Steps, s.Limits.Each, s.Limits.All)
+	a.Time = append(withRoom(a.Time, n, all), p.Times[:n]...)
+	a.Values = append(withRoom(a.Values, n, all), p.Values[:n]...)
 	s.points += n
 	s.lose(int64(len(p.Times) - n))
 }
 
-// doubled returns a list with room for n more: append alone would grow a long one by a quarter, and copy it
-// several times over in a long run.
-func doubled[T any](list []T, n int) []T {
+// withRoom returns a list with room for n more: for all of a point per step once a quarter is there, twice
+// as long before. Append would grow a long one by a quarter, copy it several times over, and fill the room.
+func withRoom[T any](list []T, n, all int) []T {
 	if len(list)+n <= cap(list) {
 		return list
 	}
-	return slices.Grow(list, max(n, len(list)))
+	if 4*len(list) < all {
+		all = 2 * len(list)
+	}
+	bigger := make([]T, len(list), max(len(list)+n, all))
+	copy(bigger, list)
+	return bigger
 }
 
 func (s *Said) lose(points int64) {

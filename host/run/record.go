@@ -2,9 +2,9 @@ package run
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"runtime/debug"
+	"slices"
 	"unsafe"
 
 	"github.com/govalues/decimal"
@@ -39,6 +39,7 @@ type Record struct {
 	clamped  int64 // orders
 	guarded  int64 // intents that their guards have dropped
 	candles  int64 // of the window, done
+	over     bool  // nothing is recorded any more
 }
 
 // RecordOptions are what a Record is made for.
@@ -95,7 +96,10 @@ func (r *Record) Warnings() (list []artifact.Note) {
 }
 
 // Lift ends the limit of memory: nothing is recorded any more.
-func (r *Record) Lift() { r.memory.lift() }
+func (r *Record) Lift() {
+	r.memory.lift()
+	r.over = true
+}
 
 // roomy doubles a full slice: append would grow a large one by a quarter, and copy
 // it several times over in a long run.
@@ -288,12 +292,16 @@ func (r *Record) Curve(settled bool) artifact.EquityCurve {
 	}
 }
 
-// Picture copies what may still change and shares what is only appended to. The errors
+// Picture copies what may still change and shares what is only appended to, after Lift everything. The errors
 // name what could not be valued; the rest stands.
 func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, metric.Input, []error) {
 	c := r.Curve(settled)
+	orders := r.orders
+	if !r.over || orders == nil { // an open one changes in place
+		orders = append([]market.Order{}, orders...)
+	}
 	out := &artifact.Results{
-		Orders: append([]market.Order{}, r.orders...), Fills: r.fills[:len(r.fills):len(r.fills)],
+		Orders: slices.Clip(orders), Fills: r.fills[:len(r.fills):len(r.fills)],
 		Trades: r.trades[:len(r.trades):len(r.trades)], Equity: c,
 		InitialCash: b.InitialCash().Trim(0).String(), DecisionHash: r.lines.Sum(),
 		Log: append([]artifact.LogLine{}, s.lines...), LogFile: s.file.file(),
@@ -324,36 +332,51 @@ func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, met
 	}, bad
 }
 
-// memorySlack is what a run may use beside what it keeps: garbage, buffers and the
-// rest of the service.
-const memorySlack = 32 << 20
+// The garbage that a run may leave until it is collected: about as much as memorySlack, and in a large run
+// this share of what is kept, in percent. To collect more often costs more than it saves.
+const (
+	memorySlack  = 16 << 20
+	leastPercent = 5
+)
 
-// memoryLimit keeps the collector from letting garbage grow to the size of what a run
-// keeps, which is mostly columns of numbers. The limit follows what is kept, so that
-// it never makes the collector work against a run that really is large. It is set for
-// the whole process, for as long as a run records: a host that plays several runs side
-// by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
+// memoryLimit keeps the collector from letting garbage grow to the size of what a run keeps, which is mostly
+// columns of numbers. It is relative to what is there: under a limit in bytes that leaves out what others
+// keep the collector would run without end. It is set for the whole process, for as long as a run records: a
+// host that plays several runs side by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
 type memoryLimit struct {
-	off  bool
-	held int64
+	off    bool
+	held   int64
+	set    int // percent, 0 before the first
+	before int // percent
 }
 
 func newMemoryLimit(off bool) *memoryLimit {
 	return &memoryLimit{off: off || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
 }
 
-// add counts so many bytes more as kept, less if negative.
+// add counts so many bytes more as kept. A new percentage stops the world, so that only one that differs by
+// much is set.
 func (m *memoryLimit) add(bytes int64) {
 	m.held += bytes
-	if !m.off {
-		debug.SetMemoryLimit(m.held + m.held/8 + memorySlack)
+	if m.off || m.held <= memorySlack {
+		return
 	}
+	percent := max(leastPercent, int(100*memorySlack/m.held))
+	if m.set != 0 && percent > m.set-m.set/4 {
+		return
+	}
+	before := debug.SetGCPercent(percent)
+	if m.set == 0 {
+		m.before = before
+	}
+	m.set = percent
 }
 
 // lift ends the limit.
 func (m *memoryLimit) lift() {
-	if !m.off {
-		debug.SetMemoryLimit(math.MaxInt64)
+	if m.set != 0 {
+		debug.SetGCPercent(m.before)
+		m.set = 0
 	}
 }
 

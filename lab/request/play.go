@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -403,11 +404,13 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 			_ = file.Close() // it was only read
 			return err
 		}
-		for i := from; i < to; i++ {
-			byClose[series.CloseTime(i)] = series.Time[i]
-		}
 		if len(q.Symbols) > 1 {
+			for i := from; i < to; i++ {
+				byClose[series.CloseTime(i)] = series.Time[i]
+			}
 			p.coverage = append(p.coverage, coverage{symbol, slices.Clone(series.Time[from:to])})
+		} else {
+			p.timeline = timelineOf(series, from, to)
 		}
 		p.data = append(p.data, artifact.Dataset{
 			Symbol: text, Timeframe: q.Timeframe, SHA256: d.SHA256, Rows: int64(to - from),
@@ -418,14 +421,20 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 			return err
 		}
 	}
-	for c := range byClose {
+	for _, c := range slices.Sorted(maps.Keys(byClose)) {
 		p.timeline.closes = append(p.timeline.closes, c)
-	}
-	slices.Sort(p.timeline.closes)
-	for _, c := range p.timeline.closes {
 		p.timeline.opens = append(p.timeline.opens, byClose[c])
 	}
 	return p.findInputs(h.Candles.Inputs())
+}
+
+// timelineOf is the steps of the rows [from, to) of the only symbol, whose candles close in their order.
+func timelineOf(series *market.Series, from, to int) timeline {
+	t := timeline{opens: slices.Clone(series.Time[from:to]), closes: make([]market.Time, 0, to-from)}
+	for i := from; i < to; i++ {
+		t.closes = append(t.closes, series.CloseTime(i))
+	}
+	return t
 }
 
 // findInputs finds the inputs that the strategy reads and pins their rows.

@@ -50,8 +50,27 @@ func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strate
 // noteLines is how many log lines are sent in one message.
 const noteLines = 200
 
+// heldPoints is how many points of a backtest in lockstep wait for each other: a message of their own for
+// each step would take half as long as the step and its answer.
+const heldPoints = 256
+
 // sendNotes sends the log lines and points that have come together.
 func (r *run) sendNotes() error {
+	if err := r.sendLines(); err != nil {
+		return err
+	}
+	return r.sendPoints()
+}
+
+// sendStepNotes is sendNotes before the answer to one step.
+func (r *run) sendStepNotes() error {
+	if r.start.Purpose == strategypb.Purpose_PURPOSE_BACKTEST && r.notes.Pending() < heldPoints {
+		return r.sendLines()
+	}
+	return r.sendNotes()
+}
+
+func (r *run) sendLines() error {
 	lines, dropped := r.notes.TakeLines()
 	for len(lines) > 0 || dropped > 0 {
 		n := min(len(lines), noteLines)
@@ -61,6 +80,10 @@ func (r *run) sendNotes() error {
 		}
 		lines, dropped = lines[n:], 0
 	}
+	return nil
+}
+
+func (r *run) sendPoints() error {
 	for {
 		series, dropped := r.notes.TakePoints(wire.MaxMessagePoints)
 		if len(series) == 0 && dropped == 0 {
@@ -123,7 +146,7 @@ func (r *run) lockstep() error {
 		if err != nil {
 			return r.fail(err)
 		}
-		if err := r.sendNotes(); err != nil {
+		if err := r.sendStepNotes(); err != nil {
 			return err
 		}
 		answer := &strategypb.PluginMessage_Decision{Decision: wire.DecisionToProto(next, intents,

@@ -3,8 +3,6 @@ package wire
 import (
 	"crypto/sha256"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
@@ -55,10 +53,19 @@ type Batch struct {
 
 // Add appends the intents of a step.
 func (b *Batch) Add(step int64, intents []market.Intent, symbols []market.Symbol) {
-	p := DecisionToProto(step, intents, symbols)
-	b.bytes += proto.Size(p)
-	b.open().Decisions = append(b.open().Decisions, p)
+	for i := range intents {
+		in := &intents[i]
+		b.bytes += intentBytes + len(in.Tag) + len(in.ClientRef) + len(in.Ref) + targetBytes*len(in.Targets)
+	}
+	b.open().Decisions = append(b.open().Decisions, DecisionToProto(step, intents, symbols))
 }
+
+// intentBytes and targetBytes are more than an intent and one of its targets take in a message without texts:
+// to count them one by one would take as long as to write them.
+const (
+	intentBytes = 512
+	targetBytes = 160
+)
 
 // Trace appends a step that changed the ledger digest.
 func (b *Batch) Trace(step int64, digest [sha256.Size]byte) {
@@ -67,7 +74,7 @@ func (b *Batch) Trace(step int64, digest [sha256.Size]byte) {
 	m.TraceDigests = append(m.TraceDigests, digest[:TraceBytes]...)
 }
 
-// Bytes is about the size of the batch as a message.
+// Bytes is more than the size of the batch as a message.
 func (b *Batch) Bytes() int { return b.bytes }
 
 // Message hands over the batch, decided up to the watermark, and begins the next one.

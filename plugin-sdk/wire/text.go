@@ -119,9 +119,9 @@ func AnnotationsToProto(series []Series, dropped int64) *strategypb.Annotations 
 	p := &strategypb.Annotations{Dropped: dropped}
 	for _, s := range series {
 		one := &strategypb.AnnotationSeries{Name: cut(s.Name, MaxTextBytes), Symbol: string(s.Symbol),
-			Values: s.Values}
-		for _, t := range s.Times {
-			one.Times = append(one.Times, int64(t))
+			Values: s.Values, Times: make([]int64, len(s.Times))}
+		for i, t := range s.Times {
+			one.Times[i] = int64(t)
 		}
 		p.Series = append(p.Series, one)
 	}
@@ -139,7 +139,7 @@ func AnnotationsFromProto(p *strategypb.Annotations) (series []Series, dropped i
 		if len(s.Times) != len(s.Values) {
 			c.wrong("", "%d times for %d values", len(s.Times), len(s.Values))
 		}
-		one := Series{Values: s.Values}
+		one := Series{Values: s.Values, Times: make([]market.Time, 0, len(s.Times))}
 		if carryText(&c, "name", &one.Name, &s.Name, MaxTextBytes); one.Name == "" {
 			c.wrong("name", "is empty")
 		}

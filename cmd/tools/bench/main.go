@@ -27,6 +27,7 @@ func main() {
 	attack := flag.Bool("falsify", true, "time lab falsify")
 	others := flag.Bool("peers", false, "play R in other backtesters instead (Python packages are installed)")
 	profile := flag.String("cpuprofile", "", "with -size: write a profile of co-simulation in the host")
+	coOnly := flag.Bool("co", false, "with -size: nothing but co-simulation")
 	flag.Parse()
 	if *others {
 		if err := measurePeers(*sizes, *strategies, "cmd/tools/bench/peers"); err != nil {
@@ -35,7 +36,7 @@ func main() {
 		}
 		return
 	}
-	err := measureAll(*size, *sizes, *strategies, *profile)
+	err := measureAll(*size, *sizes, *strategies, *profile, *coOnly)
 	if err == nil && *size == 0 && *trials > 0 {
 		err = measureFamily(*lab, *strategies, *trials)
 	}
@@ -48,9 +49,9 @@ func main() {
 	}
 }
 
-func measureAll(size int, sizes, strategies, profile string) error {
+func measureAll(size int, sizes, strategies, profile string, coOnly bool) error {
 	if size > 0 {
-		f, err := measure(size, strategies, profile)
+		f, err := measure(size, strategies, profile, coOnly)
 		if err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ type figures struct {
 	Candles                      int
 	InProcess, Bare, Idle        float64
 	CoSimulation, FirstCandle    float64
-	Whole                        float64
+	Whole                        whole
 	LockstepSteps                int
 	Stepped                      stepped
 	Scan, Import                 float64
@@ -115,6 +116,10 @@ type figures struct {
 	Digest, CoDigest, StepDigest string
 	StepReference                string
 }
+
+// whole is of the run from the request until every file is written: seconds, those of both processes, and of
+// them the host's in the loop and the plugin's.
+type whole struct{ Seconds, CPU, LoopCPU, PluginCPU float64 }
 
 // stepped is of the run in lockstep: seconds of the loop, those from the request to it, and the memory of
 // the plugin.
@@ -134,7 +139,12 @@ func (f *figures) print() {
 	idleGoal.row("  without orders", rate(f.Candles, f.Idle), ofLoop(f.Idle))
 	coGoal.row("co-simulation, plugin process", rate(f.Candles, f.CoSimulation), ofLoop(f.CoSimulation))
 	firstGoal.row("  first candle after the request", f.FirstCandle*1e3, "")
-	wholeGoal.row("  from the request to every file", rate(f.Candles, f.Whole), ofLoop(f.Whole))
+	wholeGoal.row("  from the request to every file", rate(f.Candles, f.Whole.Seconds),
+		ofLoop(f.Whole.Seconds))
+	perCandle := func(s float64) float64 { return s * 1e9 / float64(f.Candles) }
+	plain("  CPU of it, both processes", perCandle(f.Whole.CPU), "ns/c", fmt.Sprintf(
+		"of it the plugin %.0f, the host until the last candle %.0f", perCandle(f.Whole.PluginCPU),
+		perCandle(f.Whole.LoopCPU)))
 	hostGoal.row("  peak memory of the host", f.HostMiB, "beside the mapped file")
 	pluginGoal.row("  peak memory of the plugin", f.PluginMiB, "")
 	lockstepGoal.row("lockstep, plugin process", float64(f.LockstepSteps)/f.Stepped.Seconds/1e3,

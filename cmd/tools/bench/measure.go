@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -46,7 +47,7 @@ type bench struct {
 }
 
 // measure takes every figure of one size.
-func measure(n int, strategies, profile string) (f figures, err error) {
+func measure(n int, strategies, profile string, coOnly bool) (f figures, err error) {
 	dir, err := os.MkdirTemp("", "assay-bench-")
 	if err != nil {
 		return f, err
@@ -67,8 +68,11 @@ func measure(n int, strategies, profile string) (f figures, err error) {
 	if err := b.prepare(ctx, n); err != nil {
 		return f, err
 	}
-	for _, step := range []func(context.Context) error{b.coSimulate, b.scan, b.inProcess, b.lockstep,
-		b.importCSV} {
+	steps := []func(context.Context) error{b.coSimulate, b.scan, b.inProcess, b.lockstep, b.importCSV}
+	if coOnly {
+		steps = steps[:1]
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return f, err
 		}
@@ -111,14 +115,14 @@ func (b *bench) request() runner.StartRequest {
 // coSimulate runs R as the service does: twice, first for speed and first-candle
 // time with memory watched, then whole with metrics and artifacts.
 func (b *bench) coSimulate(ctx context.Context) error {
-	begin := time.Now()
+	begin, own := time.Now(), cpuSeconds()
 	e, err := b.launcher.Launch(ctx, "svc_bench", b.request())
 	if err != nil {
 		return err
 	}
 	x := e.(*run.Execution)
-	watch := watchMemory(x.PID())
-	started := time.Now()
+	watch := watchProcesses(x.PID())
+	started, loop := time.Now(), cpuSeconds()
 	first := make(chan time.Time, 1)
 	go awaitCandle(x, first)
 	stopProfile, err := b.startProfile()
@@ -129,15 +133,26 @@ func (b *bench) coSimulate(ctx context.Context) error {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}
 	stopProfile()
-	b.out.CoSimulation = time.Since(started).Seconds()
+	b.out.CoSimulation, b.out.Whole.LoopCPU = time.Since(started).Seconds(), cpuSeconds()-loop
 	b.out.FirstCandle = (<-first).Sub(begin).Seconds()
 	results := x.Results()
 	b.out.Trades, b.out.Final, b.out.CoDigest = len(results.Trades), results.FinalValue, x.Digest()
-	b.out.HostMiB, b.out.PluginMiB = watch()
+	seen := watch()
+	b.out.HostMiB, b.out.PluginMiB, b.out.Whole.PluginCPU = seen.hostMiB, seen.pluginMiB, seen.pluginCPU
 	if err := b.keep(ctx, x, begin); err != nil {
 		return err
 	}
+	b.out.Whole.CPU = cpuSeconds() - own + b.out.Whole.PluginCPU
 	return x.Close()
+}
+
+// cpuSeconds returns the CPU time of this process.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 func (b *bench) startProfile() (stop func(), err error) {
@@ -176,7 +191,7 @@ func (b *bench) keep(ctx context.Context, x *run.Execution, begin time.Time) err
 		Started: started, Status: "completed", StopReason: "finished", EndTime: time.Now(),
 		Results: x.Results(),
 	})
-	b.out.Whole = time.Since(begin).Seconds()
+	b.out.Whole.Seconds = time.Since(begin).Seconds()
 	return err
 }
 
@@ -189,17 +204,20 @@ func (b *bench) scan(context.Context) error {
 		if err != nil {
 			return err
 		}
-		s, total := f.Series(), 0.0
-		for _, column := range [][]float64{s.Open, s.High, s.Low, s.Close, s.Volume} {
-			for _, v := range column {
-				total += v
-			}
-		}
-		for _, t := range s.Time {
-			total += float64(t)
+		s := f.Series()
+		// A sum for each column: an addition to one of all would wait for the one before.
+		var times int64
+		var sums [5]float64
+		for i, t := range s.Time {
+			times += int64(t)
+			sums[0] += s.Open[i]
+			sums[1] += s.High[i]
+			sums[2] += s.Low[i]
+			sums[3] += s.Close[i]
+			sums[4] += s.Volume[i]
 		}
 		best = min(best, time.Since(begin))
-		if total == 0 {
+		if float64(times)+sums[0]+sums[1]+sums[2]+sums[3]+sums[4] == 0 {
 			return fmt.Errorf("the sum of all columns is 0")
 		}
 		if err := f.Close(); err != nil {
@@ -296,10 +314,10 @@ func (b *bench) lockstep(ctx context.Context) error {
 		return err
 	}
 	x := e.(*run.Execution)
-	begin, watch := time.Now(), watchMemory(x.PID())
+	begin, watch := time.Now(), watchProcesses(x.PID())
 	o := x.Run(ctx)
 	b.out.Stepped.Seconds, b.out.Stepped.Start = time.Since(begin).Seconds(), begin.Sub(asked).Seconds()
-	_, b.out.Stepped.MiB = watch()
+	b.out.Stepped.MiB = watch().pluginMiB
 	if o.Failure != nil {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}
@@ -351,29 +369,43 @@ func writeCSV(path string, s *market.Series, rows int) error {
 	return w.Flush()
 }
 
-// watchMemory samples the anonymous memory of this process and another and returns
-// the peaks in MiB: mapped files do not count.
-func watchMemory(pid int) func() (host, other float64) {
-	stop, done := make(chan struct{}), make(chan [2]float64)
+// watched is what a run has taken: the peaks of anonymous memory, where mapped files do not count, and the
+// CPU time of the plugin.
+type watched struct{ hostMiB, pluginMiB, pluginCPU float64 }
+
+// watchProcesses samples this process and a plugin's until the returned function is called.
+func watchProcesses(pid int) func() watched {
+	stop, done := make(chan struct{}), make(chan watched)
 	go func() {
-		var peak [2]float64
+		var w watched
 		for {
-			for i, p := range [...]int{os.Getpid(), pid} {
-				peak[i] = max(peak[i], anonymousMiB(p))
-			}
+			w.hostMiB = max(w.hostMiB, anonymousMiB(os.Getpid()))
+			w.pluginMiB = max(w.pluginMiB, anonymousMiB(pid))
+			w.pluginCPU = max(w.pluginCPU, cpuOf(pid))
 			select {
 			case <-stop:
-				done <- peak
+				done <- w
 				return
-			case <-time.After(2 * time.Millisecond):
+			case <-time.After(5 * time.Millisecond):
 			}
 		}
 	}()
-	return func() (float64, float64) {
+	return func() watched {
 		close(stop)
-		peak := <-done
-		return peak[0], peak[1]
+		return <-done
 	}
+}
+
+// cpuOf returns the CPU seconds of another process, 0 when it is gone: the kernel counts hundredths.
+func cpuOf(pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	user, _ := strconv.Atoi(string(fields[11]))
+	system, _ := strconv.Atoi(string(fields[12]))
+	return float64(user+system) / 100
 }
 
 func anonymousMiB(pid int) float64 {

@@ -83,9 +83,9 @@ func measurePeers(size, strategies string, folder string) error {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		watch := watchMemory(cmd.Process.Pid)
+		watch := watchProcesses(cmd.Process.Pid)
 		err := cmd.Wait()
-		_, memory := watch()
+		memory := watch().pluginMiB
 		if err != nil {
 			return fmt.Errorf("%s: %w: %s", name, err, said.Bytes())
 		}

@@ -165,10 +165,11 @@ func (b *bench) playPython(ctx context.Context, strategy string, mode run.Mode) 
 		return r, err
 	}
 	defer x.Close()
-	started, watch := time.Now(), watchMemory(x.PID())
+	started, watch := time.Now(), watchProcesses(x.PID())
 	o := x.Run(ctx)
 	r.seconds, r.start = time.Since(started).Seconds(), started.Sub(begin).Seconds()
-	r.host, r.plugin = watch()
+	seen := watch()
+	r.host, r.plugin = seen.hostMiB, seen.pluginMiB
 	if o.Failure != nil {
 		return r, fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}

@@ -120,6 +120,7 @@ func (b *batch) write(w *writer) {
 			fills = fills[1:]
 		}
 	}
+	w.put()
 }
 
 func (b *batch) reset() {
@@ -249,7 +250,7 @@ type writer struct {
 	seq   int64
 	hash  hash.Hash
 	spool spool
-	buf   []byte
+	buf   []byte // lines of the batch
 	err   error
 
 	at     market.Time // of the newest line
@@ -257,7 +258,6 @@ type writer struct {
 }
 
 func (d *writer) begin() {
-	d.buf = d.buf[:0]
 	if d.seq > 0 {
 		d.buf = append(d.buf, '\n')
 	}
@@ -266,15 +266,16 @@ func (d *writer) begin() {
 
 func (d *writer) end() {
 	d.buf = append(d.buf, '}')
-	d.put(d.buf)
 	d.seq++
 }
 
-func (d *writer) put(b []byte) {
-	d.hash.Write(b)
-	if err := d.spool.write(b); err != nil && d.err == nil {
+// put hashes and stores the lines of a batch.
+func (d *writer) put() {
+	d.hash.Write(d.buf)
+	if err := d.spool.write(d.buf); err != nil && d.err == nil {
 		d.err = err
 	}
+	d.buf = d.buf[:0]
 }
 
 func (d *writer) key(k string) {

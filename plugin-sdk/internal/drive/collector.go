@@ -51,6 +51,7 @@ type Collector struct {
 	droppedLines  int64
 	known         map[seriesKey]int
 	series        []wire.Series
+	last          int // index of the series of the newest point
 	pointCount    int // since Refill
 	pending       int // points not taken yet
 	droppedPoints int64
@@ -111,22 +112,42 @@ func (c *Collector) Publish(_ int64, at market.Time, symbol market.Symbol, name 
 	if math.IsNaN(value) || math.IsInf(value, 0) || name == "" {
 		return
 	}
-	key := seriesKey{symbol, name}
-	i, known := c.known[key]
-	switch {
-	case c.pointCount >= c.limits.Points, !known && len(c.series) >= c.limits.Series,
-		len(name) > wire.MaxTextBytes:
+	s := c.find(symbol, name)
+	if s == nil {
 		c.droppedPoints++
 		return
-	case !known:
+	}
+	c.pointCount++
+	c.pending++
+	s.Times, s.Values = append(s.Times, at), append(s.Values, value)
+}
+
+// find returns the series of a point, nil where there is no room. Strategies publish the same series in
+// turns, so it looks at the one behind the last first.
+func (c *Collector) find(symbol market.Symbol, name string) *wire.Series {
+	if c.pointCount >= c.limits.Points {
+		return nil
+	}
+	if c.last++; c.last >= len(c.series) {
+		c.last = 0
+	}
+	if c.last < len(c.series) {
+		if s := &c.series[c.last]; s.Name == name && s.Symbol == symbol {
+			return s
+		}
+	}
+	key := seriesKey{symbol, name}
+	i, known := c.known[key]
+	if !known {
+		if len(c.series) >= c.limits.Series || len(name) > wire.MaxTextBytes {
+			return nil
+		}
 		i = len(c.series)
 		c.known[key] = i
 		c.series = append(c.series, wire.Series{Name: name, Symbol: symbol})
 	}
-	c.pointCount++
-	c.pending++
-	s := &c.series[i]
-	s.Times, s.Values = append(s.Times, at), append(s.Values, value)
+	c.last = i
+	return &c.series[i]
 }
 
 // Refill renews the limits.
