@@ -2,8 +2,8 @@
 
 parity.py narrow SLUG [END [START [SYMBOLS]]]: has lab.json ask for one split, of three months unless it ends
 before.
-parity.py compare SLUG=RUN...: prints how many trades are the same, and those that are not. The candles of a
-symbol are in BASE.csv.
+parity.py compare SLUG=RUN...: prints how many trades are the same, and those that are not; SLUG.zip is what
+freqtrade exports. The candles of a symbol are in BASE.csv.
 """
 
 import csv
@@ -110,7 +110,7 @@ def theirs(slug):
         "fee": FEE,
         "timerange": "-".join(asked["data"][n].replace("-", "") for n in ("start", "end")),
         "enable_protections": True,
-        "export": "none",
+        "export": "trades",
         "entry_pricing": {"price_side": "same", "use_order_book": False},
         "exit_pricing": {"price_side": "same", "use_order_book": False},
         "unfilledtimeout": {"entry": 10, "exit": 10, "unit": "minutes"},
@@ -132,6 +132,8 @@ def theirs(slug):
     exchange._last_markets_refresh = 2**62
     done = Backtesting(config, exchange=exchange)
     done.start()
+    for archive in (folder / "backtest_results").glob("*.zip"):
+        archive.replace(f"{slug}.zip")
     result = done.all_bt_content[next(iter(done.all_bt_content))]["results"]
     return [
         (t.pair.partition(":")[0], str(t.open_date)[:19], str(t.close_date)[:19], t.amount, t.open_rate,
