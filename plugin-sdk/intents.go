@@ -158,6 +158,13 @@ func TrailingPercent(f float64) Level { return Level{TrailPercent: f} }
 // TrailingAmount is a stop loss that follows at this distance in quote per unit.
 func TrailingAmount(a float64) Level { return Level{TrailAmount: a} }
 
+// Tighten lets a stop loss follow at this fraction from a gain of more than after on, a fraction of the fill
+// price. Before that it stays or follows as it says.
+func Tighten(stop Level, to, after float64) Level {
+	stop.TightenTo, stop.TightenAfter = to, after
+	return stop
+}
+
 // StopLoss adds a stop loss that is made when the order fills.
 func (in Intents) StopLoss(level Level) Intents {
 	return in.each(func(i *Intent) { l := level; i.StopLoss = &l })

@@ -76,7 +76,8 @@ func TestIntentsReadBack(t *testing.T) {
 			return nil
 		}
 		return &market.Child{Price: number.Draw(t, "p"), Percent: number.Draw(t, "q"),
-			TrailPercent: number.Draw(t, "r"), TrailAmount: number.Draw(t, "s")}
+			TrailPercent: number.Draw(t, "r"), TrailAmount: number.Draw(t, "s"),
+			TightenTo: number.Draw(t, "to"), TightenAfter: number.Draw(t, "after")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		in := market.Intent{

@@ -283,8 +283,8 @@ func (l *loader) row(ctx context.Context, id, flag string) (registry.Run, error)
 	case err != nil:
 		return row, err
 	case row.Slug != "" && row.Slug != l.o.Slug: // legacy rows may have none
-		return row, request.Errorf(request.CodeRunNotFound, "run %s is of %s, not of %s", id, row.Slug,
-			l.o.Slug).With(details...)
+		return row, request.Errorf(request.CodeRunNotFound, "run %s is of %s, not of %s: the strategy comes "+
+			"before its runs, lab compare %s RUN...", id, row.Slug, l.o.Slug, row.Slug).With(details...)
 	}
 	return row, nil
 }

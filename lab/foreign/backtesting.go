@@ -115,7 +115,7 @@ func (r *Results) frameOf(symbol market.Symbol, o Options) error {
 
 // readMarks reads stats._equity_curve: the first column that is no other one is its index.
 func (r *Results) readMarks(text []byte) error {
-	table, err := readRows("the equity", text, maxPoints)
+	table, err := readRows("the equity points", text, maxPoints)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,8 @@ func (r *Results) readMarks(text []byte) error {
 		return c != "Equity" && c != "DrawdownPct" && c != "DrawdownDuration"
 	})
 	if index < 0 || !slices.Contains(table.columns, "Equity") {
-		return unreadable("/Equity", "is no column of the equity beside an index: write stats._equity_curve")
+		return unreadable("/Equity", "is no column of the equity points beside an index: "+
+			"write stats._equity_curve")
 	}
 	opens := make([]market.Time, 0, len(table.cells))
 	for i, row := range table.cells {
@@ -210,8 +211,15 @@ func readRows(name string, text []byte, most int) (*rows, error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	tooMany := &Error{CodeTooLarge, "", fmt.Sprintf("%s have more than %d rows", name, most)}
 	t := &rows{name: name}
-	if bytes.HasPrefix(text, []byte("[")) {
+	switch {
+	case bytes.HasPrefix(text, []byte("[")):
 		return t, t.readJSON(text, most, tooMany)
+	case bytes.HasPrefix(text, []byte("{")):
+		return nil, unreadable("", "%s are JSON by columns: write with to_csv, or to_json with "+
+			`orient="records"`, name)
+	case bytes.HasPrefix(text, []byte("\x80")):
+		return nil, unreadable("", "%s are a pickle, which is not read, since it can execute code: "+
+			"write with to_csv", name)
 	}
 	in := csv.NewReader(bytes.NewReader(text))
 	header, err := in.Read()

@@ -213,6 +213,8 @@ func TestRefusals(t *testing.T) {
 		"outside":          {changed("2004-11-17", "2004-01-01"), CodeUnreadable, "outside"},
 		"equity backwards": {curved("2004-08-20", "2004-08-19"), CodeUnreadable, "/1/"},
 		"equity NaN":       {curved("10000.0", "nan"), CodeUnreadable, "/0/Equity"},
+		"columns":          {bt("{\"Size\":{}}", equity, goog), CodeUnreadable, "orient=\"records\""},
+		"pickle":           {bt("\x80\x04", equity, goog), CodeUnreadable, "pickle"},
 		"records":          {bt("[1]", equity, goog), CodeUnreadable, "/0"},
 		"no JSON":          {freqtrade("x", Options{}), CodeUnreadable, "JSON"},
 		"no strategy":      {freqtrade("{}", Options{}), CodeUnreadable, "/strategy"},

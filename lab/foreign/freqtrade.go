@@ -109,8 +109,8 @@ func Freqtrade(text []byte, o Options) (*Results, error) {
 	if len(r.Symbols) == 0 {
 		return nil, unreadable(at+"/pairlist", "names no pair, and there is no trade")
 	}
-	r.remark("EQUITY_FROM_CLOSED_TRADES", "The file has no equity: the curve moves when a trade is closed, "+
-		"so drawdowns while one is open are not in it.")
+	r.remark("EQUITY_FROM_CLOSED_TRADES", "The curve moves when a trade is closed: what the file knows of "+
+		"open ones is not read, so drawdowns while one is open are not in it.")
 	r.agree(s.Final)
 	return r, nil
 }
@@ -163,7 +163,8 @@ func (r *Results) agree(final json.Number) {
 	}
 	x, _ := want.Float64()
 	if diff := sum - x; diff > 0.01*max(1, x*1e-4) || -diff > 0.01*max(1, x*1e-4) {
-		r.remark("TRADES_DO_NOT_ADD_UP", "The trades lead to %.2f, the file says %.2f.", sum, x)
+		r.remark("TRADES_DO_NOT_ADD_UP", "The trades lead to %.2f, the file says %.2f: a position "+
+			"that is open at the end, for one, is in no trade.", sum, x)
 	}
 }
 

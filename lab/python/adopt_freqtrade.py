@@ -125,7 +125,13 @@ def settings(classes, name, answer, refused):
         refused.append((given["position_adjustment_enable"].lineno,
                         "position_adjustment_enable: a trade has one entry and one exit"))
     if known.get("trailing_stop"):
-        answer["differs"].append("a trailing stop follows the candles that have closed, there the one that runs too")
+        where = "beside custom_stoploss" if known.get("use_custom_stoploss") else "without compat:freqtrade"
+        answer["differs"].append(
+            f"{where} a trailing stop follows the candles that have closed, there the one that runs too")
+        if known.get("trailing_only_offset_is_reached") and known.get("trailing_stop_positive") is None:
+            answer["differs"].append(
+                "without trailing_stop_positive a stop that trails in the candle of its entry sells where the "
+                "offset sets it, there at that candle's low")
     roi = known.get("minimal_roi")
     unit = {"m": 1, "h": 60, "d": 1440}
     if isinstance(roi, dict) and isinstance(timeframe, str) and timeframe[-1:] in unit:

@@ -112,7 +112,8 @@ class Drawn(Strategy):
         if kind in (5, 6) and d.random() < 0.5:
             order = order.expire_after(d.randrange(1, 30))
         if kind > 5:
-            order = order.stop_loss(d.choice([Percent(0.02), TrailingPercent(0.03)]))
+            order = order.stop_loss(d.choice([Percent(0.02), TrailingPercent(0.03),
+                                              Percent(0.04).tighten(0.01, 0.01)]))
             if d.random() < 0.5:
                 order = order.take_profit(Percent(0.03))
         return order

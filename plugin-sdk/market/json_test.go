@@ -29,7 +29,7 @@ func examples() map[string]any {
 			LimitPrice: 99.5,
 			StopPrice:  100.25, TrailPercent: 0.01, TrailAmount: 3, TimeInForce: GTD, ExpireAfter: 4,
 			ReduceOnly: true, PostOnly: true,
-			StopLoss:   &Child{TrailPercent: 0.02, TrailAmount: 5},
+			StopLoss:   &Child{TrailPercent: 0.02, TrailAmount: 5, TightenTo: 0.01, TightenAfter: 0.03},
 			TakeProfit: &Child{Price: 120, Percent: 0.1},
 			Targets:    []TakeProfit{{Level: Child{Price: 120}, Share: 0.5}}, OCO: 2,
 			Guard: &Guard{Position: StanceFlat | StanceShort, EntryWorking: true, MaxEntries: 3, MaxOpen: 2},

@@ -94,14 +94,43 @@ type Size struct {
 	Value float64  `json:"value,omitzero"`
 }
 
-// Child is one leg of a bracket: an order made when its parent fills. Exactly one
-// field is set; zero means absent. The trailing fields are for a stop loss only.
+// Child is one leg of a bracket: an order made when its parent fills. Exactly one of the first four
+// fields is set; zero means absent. What trails and tightens is a stop loss.
 type Child struct {
 	Price        float64 `json:"price,omitzero"`         // absolute
 	Percent      float64 `json:"percent,omitzero"`       // fraction of the parent's fill price
 	TrailPercent float64 `json:"trail_percent,omitzero"` // fraction, in (0, 1)
 	TrailAmount  float64 `json:"trail_amount,omitzero"`  // quote currency per unit
+	// TightenTo is the fraction, in (0, 1), at which the stop follows from a gain of more than TightenAfter
+	// on, a fraction of the fill price.
+	TightenTo    float64 `json:"tighten_to,omitzero"`
+	TightenAfter float64 `json:"tighten_after,omitzero"`
 }
+
+// Numbers are the values of all fields, that of the level first.
+func (c *Child) Numbers() [6]float64 {
+	return [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount, c.TightenTo, c.TightenAfter}
+}
+
+// IsLevel reports whether the child says in one way where it sits, and nothing that a leg of its kind, the
+// stop loss or a target, cannot do.
+func (c *Child) IsLevel(stop bool) bool {
+	set := 0
+	for i, v := range c.Numbers() {
+		if v < 0 {
+			return false
+		}
+		if i < 4 && v != 0 {
+			set++
+		}
+	}
+	moves := c.Trails() || c.TightenAfter != 0
+	return set == 1 && (stop || !moves) && c.TrailPercent < 1 && c.TightenTo < 1 &&
+		(c.TightenTo != 0 || c.TightenAfter == 0)
+}
+
+// Trails reports whether the leg is a trailing stop.
+func (c *Child) Trails() bool { return c.TrailPercent != 0 || c.TrailAmount != 0 || c.TightenTo != 0 }
 
 // TakeProfit is one of several targets of an entry: the level at which a share of what the entry brought is
 // sold. The shares of an entry sum to at most 1.

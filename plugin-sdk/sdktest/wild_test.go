@@ -90,9 +90,9 @@ func (w *wild) order(v sdk.SymbolView, r *rand.Rand) sdk.Intents {
 		in = in.TrailAmount(20 * r.Float64())
 	}
 	levels := []sdk.Level{sdk.At(near()), sdk.Percent(0.05 * r.Float64()), sdk.TrailingPercent(0.03),
-		sdk.TrailingAmount(7)}
+		sdk.TrailingAmount(7), sdk.Tighten(sdk.Percent(0.04), 0.01, 0.02*r.Float64())}
 	if r.IntN(2) == 0 {
-		in = in.StopLoss(levels[r.IntN(4)]).TakeProfit(levels[r.IntN(2)])
+		in = in.StopLoss(levels[r.IntN(5)]).TakeProfit(levels[r.IntN(2)])
 	}
 	switch r.IntN(4) {
 	case 0:

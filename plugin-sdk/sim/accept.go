@@ -99,16 +99,17 @@ func (n *intake) check(in *market.Intent) (int, string) {
 }
 
 func numbers(in *market.Intent) []float64 {
-	list := append(make([]float64, 0, 13), in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent,
+	list := append(make([]float64, 0, 17), in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent,
 		in.TrailAmount)
 	for _, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
 		if c != nil {
-			list = append(list, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
+			level := c.Numbers()
+			list = append(list, level[:]...)
 		}
 	}
 	for i := range in.Targets {
-		c := &in.Targets[i].Level
-		list = append(list, in.Targets[i].Share, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
+		level := in.Targets[i].Level.Numbers()
+		list = append(append(list, in.Targets[i].Share), level[:]...)
 	}
 	return list
 }

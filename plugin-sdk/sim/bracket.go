@@ -136,13 +136,18 @@ func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quanti
 	if stop {
 		in.Type, role = market.Stop, market.RoleStopLoss
 	}
-	if spec.TrailPercent != 0 || spec.TrailAmount != 0 {
+	if spec.Trails() {
 		in.Type = market.TrailingStop
 	}
 	o := e.newOrder(parent.sym, &in, parent.FilledAt)
 	o.ParentID, o.parent, o.Role, o.Quantity = parent.ID, parent, role, quantity
 	if in.Type == market.TrailingStop {
 		o.peak = price
+		if err := o.setTighten(spec, price, &e.opt); err != nil {
+			return o, err
+		}
+	}
+	if spec.TrailPercent != 0 || spec.TrailAmount != 0 {
 		return o, o.setTrail(spec.TrailPercent, spec.TrailAmount)
 	}
 	level, err := childLevel(spec, o.Side, stop, price)
@@ -212,23 +217,14 @@ func refuseBracket(o *order, in *market.Intent) market.Reason {
 const maxChildPercent = 1e6
 
 func validChild(c *market.Child, stop bool, side market.Side) bool {
-	set := 0
-	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
-		if v < 0 {
-			return false
-		}
-		if v != 0 {
-			set++
-		}
-	}
-	if set != 1 || (!stop && (c.TrailPercent != 0 || c.TrailAmount != 0)) || c.TrailPercent >= 1 {
+	if !c.IsLevel(stop) {
 		return false
 	}
 	below := stop == (side == market.Buy) // this leg sits below the fill price
-	if (below && c.Percent >= 1) || c.Percent > maxChildPercent {
+	if (below && c.Percent >= 1) || max(c.Percent, c.TightenAfter) > maxChildPercent {
 		return false
 	}
-	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
+	for _, v := range c.Numbers() {
 		if d, err := Decimal(v); err != nil || (v != 0 && !d.IsPos()) {
 			return false
 		}

@@ -257,6 +257,9 @@ func (m *matcher) matchOrders() error {
 			return err
 		}
 	}
+	if err := m.trailInside(); err != nil {
+		return err
+	}
 	if err := m.inside(); err != nil {
 		return err
 	}
@@ -267,9 +270,9 @@ func (m *matcher) matchOrders() error {
 // and reports whether the candle can do anything to it before its end.
 func (m *matcher) prepare(o *order) bool {
 	s := &m.symbols[o.sym]
-	o.opened, o.tested, o.held = false, false, false
+	o.opened, o.tested, o.held, o.raised = false, false, false, false
 	o.active = s.closed && o.liveFrom <= s.index && o.since <= s.candle.OpenTime
-	return o.active && o.inRange(&s.candle)
+	return o.active && (o.inRange(&s.candle) || o.Type == market.TrailingStop && m.opt.trailsInside())
 }
 
 // openPass fills the orders [from, to) of the queue at the open, or only the exits among
@@ -300,7 +303,7 @@ func (v *venue) isExit(o *order) bool {
 }
 
 // insideClass selects the orders of one class of phase 4.
-type insideClass struct{ stops, exitsOnly bool }
+type insideClass struct{ stops, exitsOnly, moved bool }
 
 // inside fills orders that the candle reached after its open.
 func (m *matcher) inside() error {
@@ -316,9 +319,12 @@ func (m *matcher) inside() error {
 		}
 		return nil
 	case "target_first":
-		classes = []insideClass{{false, true}, {true, true}, {true, false}, {false, false}}
+		classes = []insideClass{{exitsOnly: true}, {stops: true, exitsOnly: true}, {stops: true}, {}}
 	default:
-		classes = []insideClass{{true, true}, {true, false}, {false, false}}
+		classes = []insideClass{{stops: true, exitsOnly: true}, {stops: true}, {}}
+	}
+	if m.opt.trailsInside() {
+		classes = append(classes, insideClass{stops: true, moved: true})
 	}
 	for _, class := range classes {
 		if err := m.insidePass(class); err != nil {
@@ -333,7 +339,7 @@ func (m *matcher) insidePass(class insideClass) error {
 		for i := 0; i < len(m.live); i++ {
 			o := m.live[i]
 			if o.sym != sym || !o.active || o.done || o.tested || o.isStop() != class.stops ||
-				(class.exitsOnly && !m.isExit(o)) {
+				o.moved != class.moved || (class.exitsOnly && !m.isExit(o)) {
 				continue
 			}
 			o.tested = true

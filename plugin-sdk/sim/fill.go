@@ -315,7 +315,7 @@ func (e *executor) ambiguousExit(o *order, x execution) bool {
 		return false
 	}
 	s := &e.symbols[o.sym]
-	if o.bracket.touchesOther(o, s) {
+	if o.raised || o.bracket.touchesOther(o, s) {
 		return true
 	}
 	kind := o.parent.Type

@@ -58,6 +58,9 @@ func (o *Options) compat() bool { return o.Profile != ProfileBarV1 }
 // candle has it, and not at the open.
 func (o *Options) keepsLevels() bool { return o.Profile == ProfileFreqtrade }
 
+// trailsInside reports whether a candle moves trailing stops before it reaches them.
+func (o *Options) trailsInside() bool { return o.Profile == ProfileFreqtrade }
+
 // FieldError is one bad option, by JSON pointer within the execution object.
 type FieldError struct{ Pointer, Message, Rule string }
 

@@ -39,15 +39,13 @@ type lineage struct {
 	bornAt       int64 // candle index in which a child was made; -1 otherwise
 }
 
-// trail is how far a trailing stop is from the extreme that it follows.
-type trail struct{ trailPercent, trailAmount, peak dec } // peak: the low of a buy
-
 // candleState is what the current candle has done with an order.
 type candleState struct {
 	active         bool // it takes part in the candle
 	opened, tested bool // seen by the open and the inside passes
 	justTriggered  bool
 	held           bool // compat: give way to the stop loss
+	raised         bool // compat: the candle has moved it and may reach it
 }
 
 // isStop reports whether the order waits for its stop price.
@@ -128,61 +126,3 @@ func (v *venue) changed(o *order, status market.OrderStatus, reason market.Reaso
 func (o *order) setLimit(d dec) { o.LimitPrice, o.limitF = d, Float(d) }
 
 func (o *order) setStop(d dec) { o.StopPrice, o.stopF = d, Float(d) }
-
-// setTrail stores the distance and places the stop.
-func (o *order) setTrail(percent, amount float64) error {
-	if err := o.setDistance(percent, amount); err != nil {
-		return err
-	}
-	return o.placeTrail()
-}
-
-// setDistance stores how far a trailing stop is from what it follows.
-func (o *order) setDistance(percent, amount float64) error {
-	var sum adder
-	o.trailPercent, o.trailAmount = sum.keep(Decimal(percent)), sum.keep(Decimal(amount))
-	return sum.err
-}
-
-// placeTrail computes the stop from the peak: below it for a sell, above for a buy.
-func (o *order) placeTrail() error {
-	percent, amount := o.trailPercent, o.trailAmount
-	if o.Side == market.Sell {
-		percent, amount = percent.Neg(), amount.Neg()
-	}
-	var sum adder
-	level := sum.keep(o.peak.Add(amount))
-	if !percent.IsZero() {
-		level = sum.keep(mulPrice(o.peak, sum.keep(decOne.Add(percent))))
-	}
-	if sum.err == nil {
-		o.setStop(level)
-	}
-	return sum.err
-}
-
-// moveTrail moves the peak after a candle: to its extreme, or only to its close after
-// the candle inside which the parent filled.
-func (m *matcher) moveTrail(o *order, s *symbolState) error {
-	extreme := s.candle.High
-	if o.Side == market.Buy {
-		extreme = s.candle.Low
-	}
-	if o.bornAt == s.index && o.parentInside {
-		extreme = s.candle.Close
-	}
-	level, err := Decimal(extreme)
-	if err != nil {
-		return err
-	}
-	if c := level.Cmp(o.peak); (o.Side == market.Sell && c <= 0) || (o.Side == market.Buy && c >= 0) {
-		return nil
-	}
-	o.peak = level
-	if err := o.placeTrail(); err != nil {
-		return err
-	}
-	o.UpdatedAt = m.now
-	m.updates = append(m.updates, o.Order)
-	return nil
-}

@@ -84,8 +84,8 @@ func (m *matcher) tryOpen(o *order) error {
 		if !triggers(o.Side, c.Open, o.stopF) {
 			return nil
 		}
-		if m.opt.keepsLevels() && reached(o.Side, favourable(o.Side, c), o.stopF) {
-			return nil // the candle comes back to it
+		if m.opt.keepsLevels() && (o.moved || reached(o.Side, favourable(o.Side, c), o.stopF)) {
+			return nil // limits come first, or the candle comes back to it
 		}
 		return m.exec.trigger(o, c.Open, x)
 	case !o.arrived:
@@ -120,7 +120,7 @@ func (m *matcher) givesWay(o *order, c *market.Candle) bool {
 		return false
 	}
 	sl := o.bracket.stop
-	if sl == nil || sl.done || !sl.active {
+	if sl == nil || sl.done || !sl.active || sl.moved {
 		return false
 	}
 	o.held = triggers(sl.Side, adverse(sl.Side, c), sl.stopF)
@@ -157,7 +157,13 @@ func (e *executor) fillInside(o *order, from float64) error {
 		return e.fillAt(o, adverse(o.Side, c), market.Maker, x) // the nearest price that the candle has
 	case !o.isStop():
 		return e.fill(o, o.LimitPrice, market.Maker, x)
-	case triggers(o.Side, from, o.stopF) && !e.opt.keepsLevels():
+	case e.opt.keepsLevels():
+		price, err := o.keptPrice(&e.symbols[o.sym])
+		if err != nil {
+			return err
+		}
+		return e.trigger(o, price, x)
+	case triggers(o.Side, from, o.stopF):
 		return e.trigger(o, from, x)
 	}
 	return e.trigger(o, o.stopF, x)

@@ -46,6 +46,7 @@ type ask struct {
 type askChild struct {
 	price, amount  int64
 	percent, trail float64
+	tighten, after float64
 }
 
 func drawWorld(t *rapid.T) *world {
@@ -174,6 +175,15 @@ func drawAsk(t *rapid.T, symbols int) ask {
 }
 
 func drawChild(t *rapid.T, stop bool, level func(string) int64) *askChild {
+	c := drawLevel(t, stop, level)
+	if c != nil && stop && rapid.IntRange(0, 3).Draw(t, "tightens") == 0 {
+		c.tighten = rapid.Float64Range(0.001, 0.2).Draw(t, "tighten")
+		c.after = rapid.Float64Range(0, 0.1).Draw(t, "after")
+	}
+	return c
+}
+
+func drawLevel(t *rapid.T, stop bool, level func(string) int64) *askChild {
 	switch rapid.IntRange(0, 4).Draw(t, "child") {
 	case 0:
 		return nil
@@ -252,7 +262,7 @@ func (c *askChild) child(s scale) *market.Child {
 		return nil
 	}
 	return &market.Child{Price: s.price(c.price), Percent: c.percent, TrailPercent: c.trail,
-		TrailAmount: s.price(c.amount)}
+		TrailAmount: s.price(c.amount), TightenTo: c.tighten, TightenAfter: c.after}
 }
 
 // Decide plays the asks of a world. It is the Decider of one run.

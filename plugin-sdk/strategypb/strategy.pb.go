@@ -3644,13 +3644,15 @@ func (x *TakeProfit) GetShare() string {
 	return ""
 }
 
-// Child is one leg of a bracket: exactly one field.
+// Child is one leg of a bracket: exactly one of the first four fields.
 type Child struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Price         string                 `protobuf:"bytes,1,opt,name=price,proto3" json:"price,omitempty"`                                   // absolute
 	Percent       string                 `protobuf:"bytes,2,opt,name=percent,proto3" json:"percent,omitempty"`                               // fraction of the fill price
 	TrailPercent  string                 `protobuf:"bytes,3,opt,name=trail_percent,json=trailPercent,proto3" json:"trail_percent,omitempty"` // stop loss only
 	TrailAmount   string                 `protobuf:"bytes,4,opt,name=trail_amount,json=trailAmount,proto3" json:"trail_amount,omitempty"`    // stop loss only
+	TightenTo     string                 `protobuf:"bytes,5,opt,name=tighten_to,json=tightenTo,proto3" json:"tighten_to,omitempty"`          // stop loss only: fraction at which it follows
+	TightenAfter  string                 `protobuf:"bytes,6,opt,name=tighten_after,json=tightenAfter,proto3" json:"tighten_after,omitempty"` // from a gain of more than this fraction of the fill price on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3709,6 +3711,20 @@ func (x *Child) GetTrailPercent() string {
 func (x *Child) GetTrailAmount() string {
 	if x != nil {
 		return x.TrailAmount
+	}
+	return ""
+}
+
+func (x *Child) GetTightenTo() string {
+	if x != nil {
+		return x.TightenTo
+	}
+	return ""
+}
+
+func (x *Child) GetTightenAfter() string {
+	if x != nil {
+		return x.TightenAfter
 	}
 	return ""
 }
@@ -4425,12 +4441,15 @@ const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"TakeProfit\x12.\n" +
 	"\x05level\x18\x01 \x01(\v2\x18.assay.strategy.v1.ChildR\x05level\x12\x14\n" +
-	"\x05share\x18\x02 \x01(\tR\x05share\"\x7f\n" +
+	"\x05share\x18\x02 \x01(\tR\x05share\"\xc3\x01\n" +
 	"\x05Child\x12\x14\n" +
 	"\x05price\x18\x01 \x01(\tR\x05price\x12\x18\n" +
 	"\apercent\x18\x02 \x01(\tR\apercent\x12#\n" +
 	"\rtrail_percent\x18\x03 \x01(\tR\ftrailPercent\x12!\n" +
-	"\ftrail_amount\x18\x04 \x01(\tR\vtrailAmount\"d\n" +
+	"\ftrail_amount\x18\x04 \x01(\tR\vtrailAmount\x12\x1d\n" +
+	"\n" +
+	"tighten_to\x18\x05 \x01(\tR\ttightenTo\x12#\n" +
+	"\rtighten_after\x18\x06 \x01(\tR\ftightenAfter\"d\n" +
 	"\vAnnotations\x12;\n" +
 	"\x06series\x18\x01 \x03(\v2#.assay.strategy.v1.AnnotationSeriesR\x06series\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\x03R\adropped\"l\n" +

@@ -225,4 +225,6 @@ func (c *codec) child(field string, v **market.Child, p **strategypb.Child) {
 	c.optional(field+".percent", &(*v).Percent, &(*p).Percent)
 	c.optional(field+".trail_percent", &(*v).TrailPercent, &(*p).TrailPercent)
 	c.optional(field+".trail_amount", &(*v).TrailAmount, &(*p).TrailAmount)
+	c.optional(field+".tighten_to", &(*v).TightenTo, &(*p).TightenTo)
+	c.optional(field+".tighten_after", &(*v).TightenAfter, &(*p).TightenAfter)
 }

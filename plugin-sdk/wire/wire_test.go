@@ -23,15 +23,20 @@ func exampleIntent() market.Intent {
 		Size:       market.Size{Kind: market.SizeQuantity, Value: 0.1},
 		LimitPrice: 1e-300, StopPrice: math.MaxFloat64, TrailPercent: 0.1 + 0.2, TrailAmount: 5e-324,
 		TimeInForce: market.GTD, ExpireAfter: 3, ReduceOnly: true, PostOnly: true,
-		StopLoss:   &market.Child{Price: 1, Percent: 0.02, TrailPercent: 0.03, TrailAmount: 4},
-		TakeProfit: &market.Child{Price: 5, Percent: 0.06, TrailPercent: 0.07, TrailAmount: 8},
+		StopLoss:   child(1),
+		TakeProfit: child(5),
 		Targets: []market.TakeProfit{
-			{Level: market.Child{Price: 5, Percent: 0.06, TrailPercent: 0.07, TrailAmount: 8}, Share: 0.3},
-			{Level: market.Child{Price: 6, Percent: 0.07, TrailPercent: 0.08, TrailAmount: 9}, Share: 0.7},
+			{Level: *child(5), Share: 0.3}, {Level: *child(6), Share: 0.7},
 		},
 		OCO: 4, Guard: &market.Guard{Position: market.StanceLong, EntryWorking: true, MaxEntries: 5, MaxOpen: 6},
 		Tag: "Größe", ClientRef: "c", Ref: "o-000001",
 	}
+}
+
+// child is a level with every field; no strategy can ask for it.
+func child(price float64) *market.Child {
+	return &market.Child{Price: price, Percent: 0.02, TrailPercent: 0.03, TrailAmount: 4, TightenTo: 0.01,
+		TightenAfter: 0.05}
 }
 
 func dec(s string) decimal.Decimal { return decimal.MustParse(s) }

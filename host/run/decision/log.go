@@ -490,6 +490,8 @@ func (d *writer) level(c *market.Child, share float64) {
 	d.number("percent", c.Percent)
 	d.number("price", c.Price)
 	d.number("share", share)
+	d.number("tighten_after", c.TightenAfter)
+	d.number("tighten_to", c.TightenTo)
 	d.number("trail_amount", c.TrailAmount)
 	d.number("trail_percent", c.TrailPercent)
 	d.buf = append(d.buf, '}')

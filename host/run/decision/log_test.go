@@ -51,6 +51,8 @@ func writeAll(t *testing.T, l *Log) {
 	l.Intent(8, 1577854800000, &market.Intent{OCO: 2, LimitPrice: 5, PostOnly: true,
 		Targets: []market.TakeProfit{{Level: market.Child{Price: 7}, Share: 0.5},
 			{Level: market.Child{Percent: 0.5}, Share: 0.25}}}, "")
+	l.Intent(8, 1577854800000, &market.Intent{
+		StopLoss: &market.Child{Percent: 0.5, TightenTo: 0.25, TightenAfter: 2}}, "")
 }
 
 func TestLinesAreCanonicalJSON(t *testing.T) {
@@ -68,7 +70,7 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 11 {
+	if len(lines) != 12 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for i, line := range lines {
@@ -94,7 +96,8 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 	for i, want := range map[int]string{
 		6: `"equity_fraction":"0.5","expire_after":2,"kind":"intent","post_only":true`,
 		7: `"risk_fraction":"0.01"`, 8: `"target_fraction":"0","time":`, 9: `"clamped":true`,
-		10: `"targets":[{"price":"7","share":"0.5"},{"percent":"0.5","share":"0.25"}],"time"`} {
+		10: `"targets":[{"price":"7","share":"0.5"},{"percent":"0.5","share":"0.25"}],"time"`,
+		11: `"stop_loss":{"percent":"0.5","tighten_after":"2","tighten_to":"0.25"}`} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("%s lacks %s", lines[i], want)
 		}

@@ -100,17 +100,47 @@ def test_an_exit_signal_closes(tmp_path: Path) -> None:
     assert trade.close_profit == pytest.approx(9 * 0.999 / (11 * 1.001) - 1)
 
 
-def test_the_trailing_stop_begins_at_its_offset(tmp_path: Path) -> None:
-    body = (
-        "trailing_stop = True\ntrailing_stop_positive = 0.02\n"
-        "trailing_stop_positive_offset = 0.15\ntrailing_only_offset_is_reached = True"
-    )
+def test_a_trailing_stop_comes_with_the_entry(tmp_path: Path) -> None:
+    body = "trailing_stop = True\n"
+    closer = "trailing_stop_positive = 0.02\ntrailing_stop_positive_offset = 0.15\n"
+    only = "trailing_only_offset_is_reached = True\n"
+    for text, want in {
+        body: ("", "0.1", "", ""),
+        body + closer: ("", "0.1", "0.02", "0.15"),
+        body + closer + only: ("0.1", "", "0.02", "0.15"),
+        body + closer.partition("\n")[2] + only: ("0.1", "", "0.1", "0.15"),
+    }.items():
+        run = Run(adopted(tmp_path, text))
+        run.step(9)
+        (n,) = run.step(11)
+        stop = n.stop_loss
+        said = (stop.percent, stop.trail_percent, stop.tighten_to, stop.tighten_after)
+        assert said == want
+        assert all(not n.stop_price for n in run.step(11, fill()))
+
+
+def test_an_exit_turns_round_at_the_same_open(tmp_path: Path) -> None:
+    body = """
+can_short = True
+
+def populate_entry_trend(self, dataframe, metadata):
+    dataframe.loc[dataframe["close"] > 10, "enter_long"] = 1
+    dataframe.loc[dataframe["close"] < 9.5, "enter_short"] = 1
+    return dataframe
+"""
     run = Run(adopted(tmp_path, body))
-    enter(run)
-    stop, _ = run.step(11, fill())
-    assert float(stop.stop_price) == pytest.approx(9.9)
-    moved = run.step(12)  # its high is 13
-    assert [float(n.stop_price) for n in moved if n.stop_price] == [pytest.approx(13 * 0.98)]
+    run.step(9.8)
+    run.step(11)
+    run.step(11, fill())
+    out, turned = run.step(9)
+    assert (out.action, out.tag) == (3, "exit_signal")
+    assert (turned.action, turned.side, turned.client_ref) == (0, 1, "fte3")
+    left = fill(side=1, price="9", position_after="0", order_id=9, role=1, tag="exit_signal")
+    short = fill(side=1, price="9", position_after="-90", order_id=10, role=0)
+    run.step(9, left, short)
+    was, now = sys.modules["freqtrade.persistence"].Trade.get_trades_proxy()
+    assert (was.is_open, was.exit_reason) == (False, "exit_signal")
+    assert (now.is_open, now.is_short, now.stop_loss) == (True, True, pytest.approx(9.9))
 
 
 def test_callbacks(tmp_path: Path) -> None:

@@ -107,6 +107,16 @@ func (w *words) fraction() float64 {
 }
 
 func (w *words) level() *market.Child {
+	c := w.place()
+	if w.skip("tighten") {
+		c.TightenTo = w.fraction()
+		c.TightenAfter = w.fraction()
+	}
+	return c
+}
+
+// place is a level without what tightens it.
+func (w *words) place() *market.Child {
 	switch {
 	case w.skip("trail"):
 		return &market.Child{TrailPercent: w.fraction()}

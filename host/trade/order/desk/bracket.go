@@ -87,7 +87,7 @@ func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) 
 	if stop {
 		in.Type = market.Stop
 	}
-	if c.TrailPercent > 0 || c.TrailAmount > 0 {
+	if c.Trails() {
 		in.Type = market.TrailingStop
 	}
 	leg := pr.desk.intake.newOrder(g.parent.sym, in)
@@ -96,7 +96,13 @@ func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) 
 		leg.Role = market.RoleStopLoss
 	}
 	rules := pr.desk.sym[leg.sym].rules
-	if in.Type == market.TrailingStop {
+	if c.TightenTo > 0 {
+		to, _ := sim.Decimal(c.TightenTo)
+		gain, _ := sim.Decimal(c.TightenAfter)
+		from := order.Plus(price, order.Times(price, gain))
+		leg.trail = trail{highWater: price, tightenTo: to, tightenFrom: from}
+	}
+	if c.TrailPercent > 0 || c.TrailAmount > 0 {
 		leg.setTrail(c.TrailPercent, c.TrailAmount, price, rules)
 		return leg
 	}

@@ -194,6 +194,18 @@ func TestTrailingBracket(t *testing.T) {
 	s.expect("entry:filled:1 stop_loss:open:0 take_profit:open:0", "sell 1@150/0, sell 1@0/115")
 }
 
+func TestBracketThatTightens(t *testing.T) {
+	s := newShop(t)
+	s.decide(market.Intent{Size: quantity(1), StopLoss: &market.Child{Percent: 0.05, TightenTo: 0.1,
+		TightenAfter: 0.2}})
+	s.wait(2 * time.Second)
+	s.expect("entry:filled:1 stop_loss:open:0", "sell 1@0/95")
+	s.candle(120, 100, 119)
+	s.expect("entry:filled:1 stop_loss:open:0", "sell 1@0/95")
+	s.candle(130, 118, 129)
+	s.expect("entry:filled:1 stop_loss:open:0", "sell 1@0/117")
+}
+
 func TestExpiry(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 90, Size: quantity(1), TimeInForce: market.GTD,
@@ -253,6 +265,8 @@ func TestRefusals(t *testing.T) {
 			"invalid_expiry"},
 		"trailing target": {market.Intent{Size: quantity(1),
 			TakeProfit: &market.Child{TrailPercent: 0.1}}, "invalid_bracket"},
+		"tightening target": {market.Intent{Size: quantity(1),
+			TakeProfit: &market.Child{Percent: 0.1, TightenTo: 0.1}}, "invalid_bracket"},
 		"stop loss above limit": {market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(1),
 			StopLoss: &market.Child{Price: 99.5}}, "invalid_bracket"},
 		"short": {market.Intent{Side: market.Sell, Size: quantity(1)}, "short_not_allowed"},

@@ -70,12 +70,13 @@ func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	numbers := []float64{in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount}
 	for _, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
 		if c != nil {
-			numbers = append(numbers, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
+			level := c.Numbers()
+			numbers = append(numbers, level[:]...)
 		}
 	}
 	for i := range in.Targets {
-		c := &in.Targets[i].Level
-		numbers = append(numbers, in.Targets[i].Share, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
+		level := in.Targets[i].Level.Numbers()
+		numbers = append(append(numbers, in.Targets[i].Share), level[:]...)
 	}
 	for _, x := range numbers {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -380,8 +381,9 @@ func (p *logicalOrder) setTrail(percent, amount float64, water dec, rules order.
 		(percent != 0) == (amount != 0) || !water.IsPos() {
 		return false
 	}
-	p.trail = trail{percent: a, amount: b, highWater: water}
-	p.StopPrice = rules.RoundPrice(p.Side, p.trail.stop(p.Side))
+	p.trail.percent, p.trail.amount, p.trail.highWater = a, b, water
+	stop, _ := p.trail.stop(p.Side)
+	p.StopPrice = rules.RoundPrice(p.Side, stop)
 	return p.StopPrice.IsPos()
 }
 
@@ -402,18 +404,7 @@ func validBracket(in *market.Intent) bool {
 }
 
 func validLevel(in *market.Intent, c *market.Child, stop bool) bool {
-	set := 0
-	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
-		if v < 0 {
-			return false
-		}
-		if v > 0 {
-			set++
-		}
-	}
-	if in.Side == market.Sell || in.Reduces() || set != 1 ||
-		(!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 ||
-		(stop && c.Percent >= 1) {
+	if in.Side == market.Sell || in.Reduces() || !c.IsLevel(stop) || (stop && c.Percent >= 1) {
 		return false
 	}
 	parent := in.LimitPrice

@@ -54,20 +54,33 @@ type share struct {
 // trail is how a trailing stop follows.
 type trail struct {
 	percent, amount, highWater dec
+	tightenTo, tightenFrom     dec // how far it is, as a fraction, of water beyond a price; zero: never
 }
 
-func (t trail) on() bool { return t.percent.IsPos() || t.amount.IsPos() }
+func (t trail) on() bool { return t.percent.IsPos() || t.amount.IsPos() || t.tightenTo.IsPos() }
 
-// stop returns the trigger of a sell that trails below the water, or of a buy above it.
-func (t trail) stop(side market.Side) dec {
-	away := t.amount
-	if t.percent.IsPos() {
-		away = order.Times(t.highWater, t.percent)
+// stop returns the trigger of a sell that trails below the water, or of a buy above it; false while it stays
+// where it began.
+func (t trail) stop(side market.Side) (dec, bool) {
+	percent, away := t.percent, t.amount
+	if t.tightenTo.IsPos() && isBetter(side, t.highWater, t.tightenFrom) {
+		percent, away = t.tightenTo, dec{}
+	}
+	if percent.IsPos() {
+		away = order.Times(t.highWater, percent)
 	}
 	if side == market.Sell {
-		return order.Minus(t.highWater, away)
+		return order.Minus(t.highWater, away), away.IsPos()
 	}
-	return order.Plus(t.highWater, away)
+	return order.Plus(t.highWater, away), away.IsPos()
+}
+
+// isBetter reports whether a price is beyond another in the direction in which a trailing stop moves.
+func isBetter(side market.Side, price, than dec) bool {
+	if side == market.Sell {
+		return price.Cmp(than) > 0
+	}
+	return price.Cmp(than) < 0
 }
 
 func (p *logicalOrder) currentID() string {
@@ -271,13 +284,14 @@ func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 		extreme = c.Low
 	}
 	level, err := sim.Decimal(extreme)
-	if n := level.Cmp(p.trail.highWater); err != nil || (p.Side == market.Sell && n <= 0) ||
-		(p.Side == market.Buy && n >= 0) {
+	if err != nil || !isBetter(p.Side, level, p.trail.highWater) {
 		return
 	}
 	p.trail.highWater = level
-	stop := d.sym[p.sym].rules.RoundPrice(p.Side, p.trail.stop(p.Side))
-	if stop.Cmp(p.StopPrice) == 0 {
+	stop, follows := p.trail.stop(p.Side)
+	stop = d.sym[p.sym].rules.RoundPrice(p.Side, stop)
+	if !follows || stop.Cmp(p.StopPrice) == 0 ||
+		p.trail.tightenTo.IsPos() && !isBetter(p.Side, stop, p.StopPrice) {
 		return
 	}
 	p.StopPrice, p.UpdatedAt = stop, d.now

@@ -657,6 +657,8 @@ def _level(level: Level | None) -> Any:
         percent=_optional(level.percent),
         trail_percent=_optional(level.trail_percent),
         trail_amount=_optional(level.trail_amount),
+        tighten_to=_optional(level.tighten_to),
+        tighten_after=_optional(level.tighten_after),
     )
 
 

@@ -108,6 +108,13 @@ class Level:
     percent: float | None = None
     trail_percent: float | None = None
     trail_amount: float | None = None
+    tighten_to: float | None = None
+    tighten_after: float | None = None
+
+    def tighten(self, to: float, after: float) -> Level:
+        """Lets a stop loss follow at the fraction `to` from a gain of more than `after` on, a
+        fraction of the fill price. Before that it stays or follows as it says."""
+        return replace(self, tighten_to=to, tighten_after=after)
 
 
 def At(price: Number) -> Level:

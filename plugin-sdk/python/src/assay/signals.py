@@ -20,7 +20,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from .intents import (
@@ -383,7 +383,7 @@ class Table:
         kinds = [k for k in fields if getattr(level, k) is not None]
         if len(kinds) != 1:
             raise self._error(name, "must be one level, such as Percent(0.05) or At(column)")
-        return Level(**{kinds[0]: 1.0}), self._numbers(name, getattr(level, kinds[0]))
+        return replace(level, **{kinds[0]: 1.0}), self._numbers(name, getattr(level, kinds[0]))
 
     def _texts(self) -> list[str] | None:
         tag = self._said.tag
@@ -468,7 +468,7 @@ def _filled(asked: Asked, row: int) -> Intent:
 
 def _with_value(level: Level, value: float) -> Level:
     fields = ("price", "percent", "trail_percent", "trail_amount")
-    return Level(**{k: value for k in fields if getattr(level, k) is not None})
+    return replace(level, **{k: value for k in fields if getattr(level, k) is not None})
 
 
 def crossed_above(a: Any, b: Any) -> Any:

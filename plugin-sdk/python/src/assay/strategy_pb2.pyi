@@ -117,16 +117,20 @@ class Candles(_message.Message):
     def __init__(self, first_step: _Optional[int] = ..., close_times: _Optional[_Iterable[int]] = ..., symbols: _Optional[_Iterable[_Union[SymbolCandles, _Mapping]]] = ..., last: bool = ..., indicators: _Optional[_Iterable[_Union[IndicatorColumns, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputRows, _Mapping]]] = ...) -> None: ...
 
 class Child(_message.Message):
-    __slots__ = ["percent", "price", "trail_amount", "trail_percent"]
+    __slots__ = ["percent", "price", "tighten_after", "tighten_to", "trail_amount", "trail_percent"]
     PERCENT_FIELD_NUMBER: _ClassVar[int]
     PRICE_FIELD_NUMBER: _ClassVar[int]
+    TIGHTEN_AFTER_FIELD_NUMBER: _ClassVar[int]
+    TIGHTEN_TO_FIELD_NUMBER: _ClassVar[int]
     TRAIL_AMOUNT_FIELD_NUMBER: _ClassVar[int]
     TRAIL_PERCENT_FIELD_NUMBER: _ClassVar[int]
     percent: str
     price: str
+    tighten_after: str
+    tighten_to: str
     trail_amount: str
     trail_percent: str
-    def __init__(self, price: _Optional[str] = ..., percent: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ...) -> None: ...
+    def __init__(self, price: _Optional[str] = ..., percent: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., tighten_to: _Optional[str] = ..., tighten_after: _Optional[str] = ...) -> None: ...
 
 class Dataset(_message.Message):
     __slots__ = ["files", "inputs"]

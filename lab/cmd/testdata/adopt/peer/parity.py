@@ -1,7 +1,8 @@
 """Holds the trades of an adopted strategy to those of backtesting.py itself.
 
 parity.py narrow SLUG: has lab.json ask for one split of three months.
-parity.py compare SLUG RUN CANDLES: prints how many trades are the same; exits 1 at a difference.
+parity.py compare SLUG RUN CANDLES: prints how many trades are the same; exits 1 at a difference. SLUG.trades.csv
+and SLUG.equity.csv are what it writes.
 parity.py twin FILE CLASS CANDLES: runs it in backtesting.py alone, and prints its trades.
 """
 
@@ -68,6 +69,8 @@ def theirs(slug, candles):
         commission=config["execution"]["fee_taker"],
         exclusive_orders="exclusive_orders=True" in text,
     ).run()
+    done["_trades"].to_csv(f"{slug}.trades.csv")
+    done["_equity_curve"].to_csv(f"{slug}.equity.csv")
     rows = {}
     for t in done._trades.sort_values(["ExitBar", "EntryBar"], kind="stable").itertuples():
         # A trade of Assay ends when nothing is left of it: parts of one entry are one.

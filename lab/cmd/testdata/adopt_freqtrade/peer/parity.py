@@ -2,8 +2,8 @@
 
 parity.py narrow SLUG [END [START [SYMBOLS]]]: has lab.json ask for one split, of three months unless it ends
 before.
-parity.py compare SLUG=RUN...: prints how many trades are the same, and those that are not. The candles of a
-symbol are in BASE.csv.
+parity.py compare SLUG=RUN...: prints how many trades are the same, and those that are not; SLUG.zip is what
+freqtrade exports. The candles of a symbol are in BASE.csv.
 """
 
 import csv
@@ -15,6 +15,7 @@ from pathlib import Path
 
 START, END = "2019-04-01", "2019-07-01"
 CASH, FEE = 10_000, 0.001
+REASONS = {"trailing_stop_loss": "stop_loss", "stop_loss": "stop_loss", "roi": "take_profit"}
 
 
 def narrow(slug, end=END, start=START, symbols=""):
@@ -109,7 +110,7 @@ def theirs(slug):
         "fee": FEE,
         "timerange": "-".join(asked["data"][n].replace("-", "") for n in ("start", "end")),
         "enable_protections": True,
-        "export": "none",
+        "export": "trades",
         "entry_pricing": {"price_side": "same", "use_order_book": False},
         "exit_pricing": {"price_side": "same", "use_order_book": False},
         "unfilledtimeout": {"entry": 10, "exit": 10, "unit": "minutes"},
@@ -131,10 +132,12 @@ def theirs(slug):
     exchange._last_markets_refresh = 2**62
     done = Backtesting(config, exchange=exchange)
     done.start()
+    for archive in (folder / "backtest_results").glob("*.zip"):
+        archive.replace(f"{slug}.zip")
     result = done.all_bt_content[next(iter(done.all_bt_content))]["results"]
     return [
         (t.pair.partition(":")[0], str(t.open_date)[:19], str(t.close_date)[:19], t.amount, t.open_rate,
-         t.close_rate, t.profit_abs)
+         t.close_rate, t.profit_abs, REASONS.get(t.exit_reason, "signal"))
         for t in result.sort_values("open_date").itertuples()
     ]
 
@@ -145,15 +148,17 @@ def ours(run):
         for t in csv.DictReader(f):
             times = (t[k][:19].replace("T", " ") for k in ("entry_time", "exit_time"))
             names = ("quantity", "entry_price", "exit_price", "pnl")
-            rows.append((t["symbol"], *times, *(float(t[k]) for k in names)))
+            reason = "take_profit" if t["exit_tag"] == "roi" else t["exit_reason"]
+            rows.append((t["symbol"], *times, *(float(t[k]) for k in names), reason))
     return rows
 
 
 def same(a, b):
-    """Whether times and prices are those, and what the trade brings. Their prices are rounded to cents."""
+    """Whether times, prices and the reason are those, and what the trade brings. Their prices are rounded to
+    cents."""
     prices = all(abs(x - y) <= 0.0101 for x, y in zip(a[4:6], b[4:6]))
     gains = [t[6] / (t[3] * t[4]) for t in (a, b)]
-    return a[:3] == b[:3] and prices and abs(gains[0] - gains[1]) < 1e-5 + 0.0101 / a[4]
+    return a[:3] == b[:3] and a[7] == b[7] and prices and abs(gains[0] - gains[1]) < 1e-5 + 0.0101 / a[4]
 
 
 def compare(*runs):

@@ -1,4 +1,4 @@
-"""A trailing stop that begins at a profit: freqtrade raises it inside the candle that may hit it."""
+"""A trailing stop that begins at a profit."""
 
 import talib.abstract as ta
 

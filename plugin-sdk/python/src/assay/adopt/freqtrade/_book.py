@@ -18,12 +18,14 @@ from ... import (
     Close,
     Fill,
     Intent,
+    Level,
     Order,
     Percent,
     Quantity,
     QuoteAmount,
     Replace,
     Sell,
+    TrailingPercent,
     View,
     WholePosition,
 )
@@ -32,6 +34,7 @@ from ._protections import Protections
 from ._trade import Locks, Trade, factor
 
 _FAR = 1000.0  # an ROI beyond it is none
+_WHOLE = 0.999999  # the distance of a stop that is never reached
 _NUMBERS = (bool, int, float, np.bool_, np.number)
 #: The columns that decide, in the names of both interfaces.
 SIGNALS = (
@@ -66,6 +69,8 @@ class Book:
         table = strategy.minimal_roi or {}
         self._roi = sorted((int(minutes), float(ratio)) for minutes, ratio in table.items())
         own = inspect.signature(strategy.custom_stoploss).parameters
+        # Beside custom_stoploss the stop is moved at each close; else its order trails by itself.
+        self._trails = strategy.trailing_stop and not strategy.use_custom_stoploss
         self._after_fill = "after_fill" in own or any(p.kind is p.VAR_KEYWORD for p in own.values())
 
     def begin(self, view: View) -> None:
@@ -88,7 +93,7 @@ class Book:
         """Books a fill."""
         quantity, price, fee = float(fill.quantity), float(fill.price), float(fill.fee)
         trade = self._entering.get(fill.symbol)
-        if trade is not None and fill.side == trade.entry_side:
+        if trade is not None and fill.role == "entry":
             first = not trade.amount
             if first:
                 Trade.all.append(trade)
@@ -123,14 +128,15 @@ class Book:
 
     def _ended(self, trade: Trade, fill: Fill) -> None:
         del self._open[fill.symbol]
-        self._entering.pop(fill.symbol, None)
+        if self._entering.get(fill.symbol) is trade:
+            del self._entering[fill.symbol]
         trade.is_open = False
         trade.nr_of_successful_exits = 1
         trade.close_date_utc = fill.time
         rate = trade.close_rate or 0.0
         trade.close_profit = trade.calc_profit_ratio(rate)
         trade.close_profit_abs = trade.calc_profit(rate)
-        moved = trade.stop_loss != trade.initial_stop_loss
+        moved = self._moved(trade, trade.stop_loss) or (self._trails and self._moved(trade, rate))
         stopped = "trailing_stop_loss" if moved else "stop_loss"
         by = {"stop_loss": stopped, "take_profit": "roi", "end_of_data": "force_exit"}
         reason = by.get(fill.role) or trade._leaving or fill.tag or "exit_signal"
@@ -138,6 +144,12 @@ class Book:
         own = {leg: ref for leg, ref in trade._legs.items() if ref.startswith("ft")}
         self._asked += [Cancel(ref).on(fill.symbol) for leg, ref in own.items() if leg != fill.tag]
         self._protections.after(trade, fill.time)
+
+    @staticmethod
+    def _moved(trade: Trade, level: float) -> bool:
+        """Whether a level is on the better side of the first stop, as its order has that."""
+        first = trade.initial_stop_loss
+        return (first - level if trade.is_short else level - first) > 1e-9 * abs(first)
 
     def reject(self, order: Order) -> None:
         """Forgets what was not taken."""
@@ -164,11 +176,16 @@ class Book:
         trade.min_rate = min(trade.min_rate, v.low)
         self._find_legs(trade, v)
         if self._leave(trade, row, v.close):
-            worth = trade.amount * v.close * (1 - trade.fee_close)
-            self._leaving[pair] = 0.0 if trade.is_short else worth
+            worth, fee = trade.amount * v.close, trade.fee_close
+            back = 2 * trade.stake_amount - worth * (1 + fee)
+            self._leaving[pair] = back if trade.is_short else worth * (1 - fee)
+            if self._side(row) == ("long" if trade.is_short else "short"):
+                self._enter(pair, row)  # the other way round at the same open
             return
-        self._move_stop(trade, v)
-        self._place(trade, "stop", trade.stop_loss if abs(self._strategy.stoploss) < 1 else None)
+        if not self._trails:
+            self._move_stop(trade, v)
+            stop = trade.stop_loss if abs(self._strategy.stoploss) < 1 else None
+            self._place(trade, "stop", stop)
         self._place(trade, "roi", self._target(trade, row))
 
     @staticmethod
@@ -176,10 +193,13 @@ class Book:
         return any(o.ref.startswith("fte") for o in v.open_orders)
 
     def _find_legs(self, trade: Trade, v: Any) -> None:
-        """Learns the ids of the orders that came with the entry."""
+        """Learns the ids of the orders that came with the entry, and where a stop is that moves."""
         for o in v.open_orders:
             if o.parent_id == trade._order:
-                trade._legs["stop" if o.role == "stop_loss" else "roi"] = order_name(o.id)
+                stop = o.role == "stop_loss"
+                trade._legs["stop" if stop else "roi"] = order_name(o.id)
+                if stop and self._trails:
+                    trade.stop_loss = float(o.stop_price)
 
     def _flag(self, row: dict[str, Any], *names: str) -> bool:
         return any(isinstance(row.get(name), _NUMBERS) and row[name] == 1 for name in names)
@@ -229,15 +249,28 @@ class Book:
         # The fee comes on top of the stake.
         size = QuoteAmount(stake * (1 - self._fee if short else 1 + self._fee))
         order = (Sell if short else Buy)(size).on(pair).tag((tag or "")[:200])
-        stop = abs(self._strategy.stoploss)
-        if stop < 1:
-            order = order.stop_loss(Percent(stop))
+        level = self._stop()
+        if level is not None:
+            order = order.stop_loss(level)
         ratio = self._tier(0)
         if ratio is not None:
             gain = abs(factor(ratio, self._fee, short) - 1)
             if ratio >= 0 and gain < _FAR:
                 order = order.take_profit(Percent(gain))
         self._asked.append(order.ref(f"fte{self._view.index}"))
+
+    def _stop(self) -> Level | None:
+        """The stop of an entry."""
+        strategy = self._strategy
+        stop = abs(strategy.stoploss)
+        if not self._trails:
+            return Percent(stop) if stop < 1 else None
+        stop, tight = min(stop, _WHOLE), strategy.trailing_stop_positive
+        offset = strategy.trailing_stop_positive_offset
+        if strategy.trailing_only_offset_is_reached:
+            return Percent(stop).tighten(stop if tight is None else abs(tight), offset)
+        level = TrailingPercent(stop)
+        return level if tight is None else level.tighten(abs(tight), offset)
 
     def _slots(self) -> int:
         asked = self._settings.max_open_trades or self._strategy.max_open_trades

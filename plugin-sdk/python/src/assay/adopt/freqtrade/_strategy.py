@@ -309,9 +309,16 @@ def differences(cls: type[Any], candles: int) -> tuple[str, ...]:
     said = [f"indicators are computed at every candle on {seen}, there once on all candles"]
     said += [text for name, text in _CALLBACKS.items() if name in own and text not in said]
     if cls.trailing_stop:
+        where = "beside custom_stoploss" if cls.use_custom_stoploss else "without compat:freqtrade"
         said.append(
-            "a trailing stop follows the candles that have closed, there the one that runs too"
+            f"{where} a trailing stop follows the candles that have closed, "
+            "there the one that runs too"
         )
+        if cls.trailing_only_offset_is_reached and cls.trailing_stop_positive is None:
+            said.append(
+                "without trailing_stop_positive a stop that trails in the candle of its entry sells "
+                "where the offset sets it, there at that candle's low"
+            )
     minutes = timeframe_to_minutes(cls.timeframe)
     inside = [str(m) for m in sorted(int(m) for m in cls.minimal_roi or {}) if m % minutes]
     if inside:
