@@ -78,6 +78,11 @@ func (s *Store) Open(m *Metadata, name string) (_ io.ReadCloser, err error) {
 	return file, nil
 }
 
+// Has reports whether a run that has ended has a folder: a search keeps those of few trials.
+func (s *Store) Has(runID string) bool {
+	return (&Folder{Name: runID, store: s}).HasMetadata()
+}
+
 // Read reads a file whole, checked as Open does.
 func (s *Store) Read(m *Metadata, name string) ([]byte, error) {
 	body, err := s.Open(m, name)

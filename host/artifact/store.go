@@ -387,6 +387,8 @@ type stage struct {
 	checkpoint failpoint.Hook
 	// needed reports whether nothing else has what is in the folder: it outlives an error.
 	needed bool
+	// kept has the contents of a rehearsal, which has no folder; nil of a folder.
+	kept map[string][]byte
 }
 
 func newStage(root, runID string, checkpoint failpoint.Hook) (*stage, error) {
@@ -412,6 +414,9 @@ func newStage(root, runID string, checkpoint failpoint.Hook) (*stage, error) {
 
 // write makes one file, hashes it on the way and waits until it is on the disk.
 func (s *stage) write(name, mediaType string, content func(io.Writer) error) error {
+	if s.kept != nil {
+		return s.rehearse(name, mediaType, content)
+	}
 	if err := s.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
