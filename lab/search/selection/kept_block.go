@@ -226,13 +226,11 @@ func appendReturns(b []byte, series [][]float64) []byte {
 // eachReturn gives the returns of series with the number of their day, those of one day together.
 func eachReturn(series [][]float64) iter.Seq2[int, *float64] {
 	return func(yield func(int, *float64) bool) {
-		for day, more := 0, true; more; day++ {
-			more = false
-			for _, s := range series {
-				if day >= len(s) {
-					continue
-				}
-				if more = true; !yield(day, &s[day]) {
+		left := slices.Clone(series)
+		for day := 0; len(left) > 0; day++ {
+			left = slices.DeleteFunc(left, func(s []float64) bool { return len(s) <= day })
+			for _, s := range left {
+				if !yield(day, &s[day]) {
 					return
 				}
 			}
