@@ -107,9 +107,6 @@ func (c *collector) open(row registry.Run, role bundle.Role) (*item, error) {
 	dir := c.h.Artifacts.Dir(row.RunID)
 	m, payload, err := artifact.Verify(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if known, err := artifact.DecodeMetadata(row.Payload); err == nil && known.NoFolder() != nil {
-			return nil, known.NoFolder()
-		}
 		return nil, &artifact.MismatchError{RunID: row.RunID, Problems: []string{"metadata.json is missing"}}
 	}
 	if err != nil {
