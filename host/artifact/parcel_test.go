@@ -46,10 +46,11 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Unpack(id, files)
-	if err != nil || got.Report.ResultHash != w.Report.ResultHash || string(got.Payload) != string(w.Payload) {
+	if err != nil || got.Report.ResultHash != w.Report.ResultHash || !bytes.Equal(got.Payload, w.Payload) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if r, err := NewStore(t.TempDir()).Rehearse(fixtureRun(t, 50)); err != nil || len(r.JSON) != len(got.JSON) {
+	r, err := NewStore(t.TempDir()).Rehearse(fixtureRun(t, 50))
+	if err != nil || len(r.JSON) != len(got.JSON) {
 		t.Errorf("%d files, %d of a rehearsal, %v", len(got.JSON), len(r.JSON), err)
 	}
 	for name, change := range map[string]func(map[string][]byte){

@@ -106,8 +106,8 @@ type FolderError struct {
 
 // Error names the command that makes the folder.
 func (e *FolderError) Error() string {
-	return fmt.Sprintf("trial %d of %s has no folder, which a large search keeps of the selected trial alone: "+
-		"lab run %s --trial %s:%d makes it again", e.Index, e.PlanID, e.Slug, e.PlanID, e.Index)
+	return fmt.Sprintf("trial %d of %s has no folder, which a large search keeps of the selected trial "+
+		"alone: lab run %s --trial %s:%d makes it again", e.Index, e.PlanID, e.Slug, e.PlanID, e.Index)
 }
 
 // Unwrap is the error for whoever reads files.
@@ -117,8 +117,8 @@ func (e *FolderError) Unwrap() error {
 
 // NoFolder is a *FolderError where the run is one that may have no folder, else nil.
 func (m *Metadata) NoFolder() error {
-	if m.Kind != KindTrial || m.Status != StatusCompleted || m.ArtifactLevel != LevelCompact || m.PlanID == nil ||
-		m.TrialIndex == nil {
+	if m.Kind != KindTrial || m.Status != StatusCompleted || m.ArtifactLevel != LevelCompact ||
+		m.PlanID == nil || m.TrialIndex == nil {
 		return nil
 	}
 	return &FolderError{m.RunID, m.Slug, *m.PlanID, *m.TrialIndex}

@@ -14,8 +14,8 @@ func TestWorkersOfAQueueWithoutFolders(t *testing.T) {
 	ring.Slow(t, "it plays a search twice, once in other processes")
 	dir := makeSearched(t, overQueue)
 	alone, far := planned(t, dir), planned(t, dir)
-	code, out := searching(t.Context(), t, dir, alone, io.Discard, "family", "run", "choosy", "--workers", "1",
-		"--folders", "selected")
+	code, out := searching(t.Context(), t, dir, alone, io.Discard, "family", "run", "choosy", "--workers",
+		"1", "--folders", "selected")
 	if code != 0 {
 		t.Fatal(code, out)
 	}
@@ -23,8 +23,8 @@ func TestWorkersOfAQueueWithoutFolders(t *testing.T) {
 	url := serveQueue(t, "127.0.0.1:0", t.TempDir()).URL()
 	workers := startWorkers(t, 2, url, key)
 	var said lines
-	code, out = searching(t.Context(), t, dir, far, &said, "family", "run", "choosy", "--on", url, "--sign-key",
-		key, "--folders", "selected")
+	code, out = searching(t.Context(), t, dir, far, &said, "family", "run", "choosy", "--on", url,
+		"--sign-key", key, "--folders", "selected")
 	if code != 0 {
 		t.Fatal(code, out, said.String(), workers[0].said, workers[1].said)
 	}

@@ -273,7 +273,7 @@ func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Answer, 
 func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (*Answer, []byte, error) {
 	m, payload, err := artifact.Verify(h.Artifacts.Dir(runID))
 	if errors.Is(err, fs.ErrNotExist) {
-		if answer, payload, err := h.shelved(ctx, p, runID); answer != nil || err != nil {
+		if answer, payload, err := p.shelved(ctx, h, runID); answer != nil || err != nil {
 			return answer, payload, err
 		}
 		// By the row the run is complete: its folder or metadata.json is gone.

@@ -19,7 +19,8 @@ type Shelf interface {
 // shelves reports whether a run that has come to its end goes on the shelf. One that has left a folder has a
 // folder again.
 func (a *asked) shelves(status string) bool {
-	return a.host.Shelf != nil && a.options.Shelve && a.options.Compact && status == artifact.StatusCompleted &&
+	o := a.options
+	return a.host.Shelf != nil && o.Shelve && o.Compact && status == artifact.StatusCompleted &&
 		!a.host.Artifacts.Has(a.RunID)
 }
 
@@ -50,7 +51,7 @@ func (a *asked) receive(files map[string][]byte) (*artifact.Written, error) {
 
 // shelved is the answer that the shelf and the registry's row have, with the bytes of the row; nil if the
 // shelf has nothing. The error is an *artifact.MismatchError when they are not about one result.
-func (h *Host) shelved(ctx context.Context, p *Prepared, runID string) (*Answer, []byte, error) {
+func (p *Prepared) shelved(ctx context.Context, h *Host, runID string) (*Answer, []byte, error) {
 	if h.Shelf == nil {
 		return nil, nil, nil
 	}
@@ -63,7 +64,8 @@ func (h *Host) shelved(ctx context.Context, p *Prepared, runID string) (*Answer,
 		return nil, nil, err
 	}
 	m, err := artifact.DecodeMetadata(row.Payload)
-	if err != nil || m.RequestHash != p.RequestHash || m.ResultHash == nil || *m.ResultHash != report.ResultHash {
+	if err != nil || m.RequestHash != p.RequestHash || m.ResultHash == nil ||
+		*m.ResultHash != report.ResultHash {
 		return nil, nil, &artifact.MismatchError{RunID: runID,
 			Problems: []string{"what its search keeps of it is not the result of the registry's row"}}
 	}
@@ -74,7 +76,7 @@ func (h *Host) shelved(ctx context.Context, p *Prepared, runID string) (*Answer,
 // Restore plays a run that the shelf has once more, each split in a process of its own, and makes its
 // folder. Every file must be what the registry's row lists, else the error is a *MismatchError. A run that
 // has a folder stays as it is.
-func (h *Host) Restore(ctx context.Context, p *Prepared, o Options) (*Answer, error) {
+func (p *Prepared) Restore(ctx context.Context, h *Host, o Options) (*Answer, error) {
 	alone := *h
 	alone.Session, alone.Elsewhere = nil, nil
 	o.Compact = true

@@ -68,11 +68,12 @@ func measureFamily(lab, strategies string, trials int) error {
 		fmt.Sprintf("%.1f s in all", seconds[2]))
 	speedupGoal.row("  2 workers against 1", seconds[1]/seconds[2], fmt.Sprintf("%.1f s with 1", seconds[1]))
 	state := filepath.Join(dir, "2")
-	results, _, err := usage(filepath.Join(state, "families"), filepath.Join(state, "runs", "registry.sqlite3"))
+	families, runs := filepath.Join(state, "families"), filepath.Join(state, "runs")
+	results, _, err := usage(families, filepath.Join(runs, "registry.sqlite3"))
 	if err != nil {
 		return err
 	}
-	whole, files, err := usage(filepath.Join(state, "families"), filepath.Join(state, "runs"))
+	whole, files, err := usage(families, runs)
 	if err != nil {
 		return err
 	}

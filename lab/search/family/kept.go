@@ -70,8 +70,8 @@ func (s *Search) readReport(runID string) (*artifact.Report, error) {
 		return nil, err
 	}
 	if k == nil {
-		return nil, &artifact.MismatchError{RunID: runID, Problems: []string{"it has neither a folder nor a row in " +
-			selection.KeptName}}
+		return nil, &artifact.MismatchError{RunID: runID,
+			Problems: []string{"it has neither a folder nor a row in " + selection.KeptName}}
 	}
 	return k.Report(), nil
 }
@@ -86,11 +86,11 @@ func (s *Search) restoreSelected(ctx context.Context, out *Outcome) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.host.Restore(ctx, p, request.Options{})
+	_, err = p.Restore(ctx, s.host, request.Options{})
 	var differs *request.MismatchError
 	if errors.As(err, &differs) {
 		out.Warnings = append(out.Warnings, artifact.ReportWarning{Code: request.CodeNondeterminism,
-			Message: "the selected trial came to another result when it was played again: " + differs.Error()})
+			Message: "the selected trial has another result when it is played again: " + differs.Error()})
 		return nil
 	}
 	return err

@@ -125,7 +125,7 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 		})
 	}
 	if err == nil && answer.Shelved && !o.shelve {
-		answer, err = host.Restore(ctx, p, request.Options{Waiting: o.waiting})
+		answer, err = p.Restore(ctx, &host, request.Options{Waiting: o.waiting})
 	}
 	var refused *request.Error
 	if errors.As(err, &refused) && request.Refuses(refused.Code) {

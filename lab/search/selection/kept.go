@@ -243,7 +243,8 @@ func (f *KeptFile) Finish() (err error) {
 		return err
 	}
 	list := f.sorted()
-	if err := file.WriteFrom(f.path(), 0o600, func(w io.Writer) error { return WriteKept(w, list) }); err != nil {
+	write := func(w io.Writer) error { return WriteKept(w, list) }
+	if err := file.WriteFrom(f.path(), 0o600, write); err != nil {
 		return err
 	}
 	info, err := os.Stat(f.path())
@@ -264,7 +265,8 @@ func (f *KeptFile) sorted() []*Kept {
 
 // KeptDir is the folder of the search that a trial belongs to, "" for a run that is no trial.
 func KeptDir(store *artifact.Store, m *artifact.Metadata) string {
-	if m.Kind != artifact.KindTrial || m.PlanID == nil || !filepath.IsLocal(m.Slug) || !filepath.IsLocal(*m.PlanID) {
+	if m.Kind != artifact.KindTrial || m.PlanID == nil || !filepath.IsLocal(m.Slug) ||
+		!filepath.IsLocal(*m.PlanID) {
 		return ""
 	}
 	return filepath.Join(filepath.Dir(store.Root()), "families", m.Slug, *m.PlanID)

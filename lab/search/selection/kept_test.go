@@ -44,8 +44,9 @@ func keptTrial(index int) *Kept {
 	if index%5 == 4 {
 		return k
 	}
-	k.WalkForward = &artifact.WalkForward{Windows: 1 + index%3, Days: 20, Metrics: metric.Values{
-		{Key: "total_return", Number: random.NormFloat64()}, {Key: "sharpe_ratio", Reason: metric.ZeroVariance}},
+	k.WalkForward = &artifact.WalkForward{Windows: 1 + index%3, Days: 20,
+		Metrics: metric.Values{{Key: "total_return", Number: random.NormFloat64()},
+			{Key: "sharpe_ratio", Reason: metric.ZeroVariance}},
 		Meta: metric.Meta{Semantics: "metrics-v1", Sample: "day", Calendar: metric.Calendar24x7, NReturns: 20,
 			PeriodsPerYear: 365, CandlePeriodsPerYear: 8760, DDOF: 1,
 			Undefined: map[string]metric.Reason{"sharpe_ratio": metric.ZeroVariance}}}
