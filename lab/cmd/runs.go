@@ -332,8 +332,9 @@ func rowsToVerify(ctx context.Context, reg *registry.Registry, ids []string) ([]
 	return rows, err
 }
 
-// verifyRun hashes the files of a run, or finds what its search keeps of it in their place. Where the registry
-// is shared, the row is that of whoever made the run last, at another time and perhaps on another machine.
+// verifyRun hashes the files of a run, or finds what its search keeps of it in their place. Where the
+// registry is shared, the row is that of whoever made the run last, at another time and perhaps on another
+// machine.
 func verifyRun(store *artifact.Store, shelves *selection.Shelves, row registry.Run, shared bool) verified {
 	v := verified{RunID: row.RunID, Kind: row.Kind, Status: row.Status, Problems: []string{}}
 	m, payload, err := artifact.Verify(store.Dir(row.RunID))
