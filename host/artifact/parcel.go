@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Parcel is every file of a stored run by name, capsules included.
@@ -88,4 +91,43 @@ func (s *stage) receive(runID string, files map[string][]byte) (*Written, error)
 		return nil, err
 	}
 	return &Written{Report: report, Metadata: m, Payload: payload}, nil
+}
+
+// Unpack is Receive for a run whose folder is not kept: the files are hashed, and nothing is written.
+func Unpack(runID string, files map[string][]byte) (*Written, error) {
+	mismatch := func(format string, args ...any) (*Written, error) {
+		return nil, &MismatchError{RunID: runID, Problems: []string{fmt.Sprintf(format, args...)}}
+	}
+	w := &Written{Report: &Report{}, Payload: files[metadataName], JSON: map[string][]byte{}}
+	m, err := DecodeMetadata(w.Payload)
+	if err != nil {
+		return mismatch("metadata.json is damaged: %v", err)
+	}
+	if m.RunID != runID {
+		return mismatch("the files are those of %s", m.RunID)
+	}
+	listed := map[string]bool{metadataName: true}
+	for _, f := range m.Artifacts {
+		text, has := files[f.Name]
+		if !has || int64(len(text)) != f.Size || digest.SHA256Hex(text) != f.SHA256 {
+			return mismatch("%s is missing or has other content", f.Name)
+		}
+		listed[f.Name] = true
+		if f.MediaType == mediaJSON || judged(f.Name) {
+			w.JSON[f.Name] = text
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !listed[name] {
+			return mismatch("%s is not listed", name)
+		}
+	}
+	if digest.SHA256Hex(files[requestName]) != m.RequestHash {
+		return mismatch("request.json is not the request of request_hash")
+	}
+	if err := json.Unmarshal(files["report.json"], w.Report); err != nil {
+		return mismatch("report.json: %v", err)
+	}
+	w.Metadata = m
+	return w, nil
 }

@@ -42,6 +42,11 @@ func (s *Store) Open(m *Metadata, name string) (_ io.ReadCloser, err error) {
 	case !filepath.IsLocal(m.RunID) || strings.ContainsAny(m.RunID, `/\`) || !fs.ValidPath(name):
 		return nil, m.mismatch(name + " is no place inside the folder of a run")
 	}
+	if !s.Has(m.RunID) {
+		if err := m.NoFolder(); err != nil {
+			return nil, err
+		}
+	}
 	root, err := os.OpenRoot(s.Dir(m.RunID))
 	if err != nil {
 		return nil, m.mismatch(name + " is missing: the folder cannot be opened")
@@ -78,6 +83,11 @@ func (s *Store) Open(m *Metadata, name string) (_ io.ReadCloser, err error) {
 	return file, nil
 }
 
+// Has reports whether a run that has ended has a folder: a search keeps those of few trials.
+func (s *Store) Has(runID string) bool {
+	return (&Folder{Name: runID, store: s}).HasMetadata()
+}
+
 // Read reads a file whole, checked as Open does.
 func (s *Store) Read(m *Metadata, name string) ([]byte, error) {
 	body, err := s.Open(m, name)
@@ -86,6 +96,32 @@ func (s *Store) Read(m *Metadata, name string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(body)
 	return text, errors.Join(err, body.Close())
+}
+
+// FolderError is about a trial of a search that has no folder. It wraps a *MismatchError.
+type FolderError struct {
+	RunID, Slug, PlanID string
+	Index               int64
+}
+
+// Error names the command that makes the folder.
+func (e *FolderError) Error() string {
+	return fmt.Sprintf("trial %d of %s has no folder, which a large search keeps of the selected trial "+
+		"alone: lab run %s --trial %s:%d makes it again", e.Index, e.PlanID, e.Slug, e.PlanID, e.Index)
+}
+
+// Unwrap is the error for whoever reads files.
+func (e *FolderError) Unwrap() error {
+	return &MismatchError{RunID: e.RunID, Problems: []string{"the folder is missing"}}
+}
+
+// NoFolder is a *FolderError where the run is one that may have no folder, else nil.
+func (m *Metadata) NoFolder() error {
+	if m.Kind != KindTrial || m.Status != StatusCompleted || m.ArtifactLevel != LevelCompact ||
+		m.PlanID == nil || m.TrialIndex == nil {
+		return nil
+	}
+	return &FolderError{m.RunID, m.Slug, *m.PlanID, *m.TrialIndex}
 }
 
 func (m *Metadata) mismatch(problem string) error {

@@ -1,9 +1,15 @@
 package artifact
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -52,20 +58,19 @@ func (e *ResultError) Error() string {
 	return fmt.Sprintf("%s %s became %s", what, e.Before, e.Now)
 }
 
-// Rehearse makes everything that Write would, and leaves nothing behind.
+// Rehearse makes everything that Write would, and writes nothing: the files are hashed.
 func (s *Store) Rehearse(run *Run) (*Written, error) {
 	if err := run.check(); err != nil {
 		return nil, err
 	}
-	st, err := newStage(s.root, run.ID, nil)
-	if err != nil {
-		return nil, err
-	}
+	st := &stage{kept: map[string][]byte{}}
 	w, err := st.writeFiles(run)
-	if err == nil {
-		w.JSON, err = st.jsonFiles()
+	if err != nil {
+		return nil, fmt.Errorf("artifacts of %s: %w", run.ID, err)
 	}
-	return w, errors.Join(err, st.removeFolder())
+	delete(st.kept, metadataName)
+	w.JSON = st.kept
+	return w, nil
 }
 
 // judged are the tables that numbers of promotion are worked out of besides the JSON files.
@@ -73,20 +78,92 @@ func judged(name string) bool {
 	return strings.HasSuffix(name, "/equity_curve.csv") || name == "falsify/buy_and_hold/benchmark.csv"
 }
 
-// jsonFiles are the JSON files that were written, and the tables that are judged, by name.
-func (s *stage) jsonFiles() (map[string][]byte, error) {
-	files := map[string][]byte{}
-	for _, f := range s.files {
-		if f.MediaType != mediaJSON && !judged(f.Name) {
-			continue
+// rehearse hashes files, and keeps those that are JSON or a table that is judged.
+func (s *stage) rehearse(list []content) error {
+	for _, c := range list {
+		var text bytes.Buffer
+		h := sha256.New()
+		w := &counter{w: h}
+		keeps := c.mediaType == mediaJSON || judged(c.name)
+		if keeps {
+			w.w = io.MultiWriter(h, &text)
 		}
-		text, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(f.Name)))
-		if err != nil {
-			return nil, err
+		buffered := bufio.NewWriterSize(w, writeBuffer)
+		if err := errors.Join(c.write(buffered), buffered.Flush()); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		files[f.Name] = text
+		if keeps {
+			s.kept[c.name] = text.Bytes()
+		}
+		s.files = append(s.files, File{
+			Name: c.name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: w.n, MediaType: c.mediaType,
+		})
 	}
-	return files, nil
+	return nil
+}
+
+// counter counts the bytes that it passes on.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// Restore makes the folder of a stored run again that has none: every file must be what the row's metadata
+// list, and payload, their bytes, becomes metadata.json. The error is a *ResultError.
+func (s *Store) Restore(run *Run, before *Metadata, payload []byte) error {
+	if err := run.check(); err != nil {
+		return err
+	}
+	capsules, err := s.Capsules(run.ID)
+	if err != nil {
+		return err
+	}
+	st, err := newStage(s.root, run.ID, s.checkpoint)
+	if err != nil {
+		return err
+	}
+	if err = st.writeCapsules(capsules); err == nil {
+		err = st.restore(run, before, payload)
+	}
+	if err == nil {
+		err = st.publish(run.ID, s.Discard)
+	}
+	if err != nil {
+		return errors.Join(err, st.removeFolder())
+	}
+	return nil
+}
+
+func (s *stage) restore(run *Run, before *Metadata, payload []byte) error {
+	w, err := s.writeFiles(run)
+	if err != nil {
+		return fmt.Errorf("artifacts of %s: %w", run.ID, err)
+	}
+	if h := before.ResultHash; h != nil && w.Report.ResultHash != *h {
+		return &ResultError{Before: *h, Now: w.Report.ResultHash}
+	}
+	for i := range max(len(before.Artifacts), len(w.Metadata.Artifacts)) {
+		var was, is File
+		if i < len(before.Artifacts) {
+			was = before.Artifacts[i]
+		}
+		if i < len(w.Metadata.Artifacts) {
+			is = w.Metadata.Artifacts[i]
+		}
+		if was != is {
+			return &ResultError{Before: was.SHA256, Now: is.SHA256, File: cmp.Or(was.Name, is.Name)}
+		}
+	}
+	if err := os.Remove(filepath.Join(s.dir, metadataName)); err != nil {
+		return err
+	}
+	return s.writeBytes(metadataName, mediaJSON, payload)
 }
 
 // Renew makes a stored run again: if it has the same result hash and the same files as

@@ -372,6 +372,8 @@ type stage struct {
 	checkpoint failpoint.Hook
 	// needed reports whether nothing else has what is in the folder: it outlives an error.
 	needed bool
+	// kept has the contents of a rehearsal, which has no folder; nil of a folder.
+	kept map[string][]byte
 }
 
 func newStage(root, runID string, checkpoint failpoint.Hook) (*stage, error) {
@@ -421,6 +423,9 @@ func (s *stage) writeBytes(name, mediaType string, b []byte) error {
 // writeAll makes files, as many at a time as there are processors: some compress, and all wait for the disk.
 // They are listed in the order in which they are given.
 func (s *stage) writeAll(list []content) error {
+	if s.kept != nil {
+		return s.rehearse(list)
+	}
 	for _, c := range list {
 		if err := s.mkdir(path.Dir(c.name)); err != nil {
 			return err

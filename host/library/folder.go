@@ -72,5 +72,5 @@ func (l *Library) Open(ctx context.Context, runID, name string) (File, io.ReadCl
 		return File{}, nil, &LockedError{runID, name}
 	}
 	body, err := l.store.Open(e.meta, name)
-	return File{File: f}, body, err
+	return File{File: f}, body, kept(err)
 }

@@ -14,6 +14,7 @@ package library
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -73,6 +74,7 @@ type NotFoundError struct{ Kind, ID string }
 const (
 	CodeRunNotFound      = "RUN_NOT_FOUND"
 	CodeArtifactMismatch = "ARTIFACT_MISMATCH"
+	CodeRunCompact       = "RUN_COMPACT"
 	// CodeHypothesisRequired refuses a search without a hypothesis.
 	CodeHypothesisRequired = "HYPOTHESIS_REQUIRED"
 )
@@ -109,6 +111,14 @@ type CompactError struct{ RunID string }
 // Error names the run.
 func (e *CompactError) Error() string {
 	return fmt.Sprintf("run %s keeps no such table", e.RunID)
+}
+
+// kept is an error of the store: a trial that has no folder keeps no files.
+func kept(err error) error {
+	if none, ok := errors.AsType[*artifact.FolderError](err); ok {
+		return &CompactError{none.RunID}
+	}
+	return err
 }
 
 // all are the runs in the order of the registry, oldest first; those that changed are read again.
@@ -247,8 +257,8 @@ func (e *entry) lockable() []string {
 			}
 		}
 	}
-	// Where the small files are gone, the files of a split that has this name stay shut.
-	if len(d.splits) == 0 {
+	// Where the small files are gone, the files of a split that has this name stay shut. A trial has none.
+	if len(d.splits) == 0 && e.row.Kind != artifact.KindTrial {
 		ids = append(ids, RoleTest)
 	}
 	return ids

@@ -306,6 +306,11 @@ func (e *entry) show() Row {
 func (e *entry) showReport(r *Row) {
 	rep := e.details().report
 	if rep == nil {
+		if slices.ContainsFunc(e.meta.Splits, func(s artifact.SplitSummary) bool {
+			return s.Kind == basisWalkForward
+		}) {
+			r.Basis = basisWalkForward
+		}
 		return
 	}
 	holding := func(get func(string) (float64, bool)) {

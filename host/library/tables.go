@@ -111,7 +111,7 @@ func (l *Library) tables(ctx context.Context, runID, split, file string) (string
 		}
 		text, err := l.store.Read(e.meta, name)
 		if err != nil {
-			return "", nil, err
+			return "", nil, kept(err)
 		}
 		out = append(out, table{name, text})
 	}

@@ -124,6 +124,7 @@ func classifyProject(err error) *Error {
 		refused  *request.Error
 		form     *request.FormError
 		differs  *request.MismatchError
+		folder   *artifact.FolderError
 		artifact *artifact.MismatchError
 		results  *foreign.Error
 	)
@@ -158,6 +159,9 @@ func classifyProject(err error) *Error {
 		return request.Errorf(request.CodeNondeterminism, "%v", err).
 			With("run_id", differs.RunID, "before", differs.Before, "now", differs.Now, "failure_capsule",
 				differs.Capsule)
+	case errors.As(err, &folder):
+		return request.Errorf(request.CodeRunCompact, "%v", folder).
+			With("run_id", folder.RunID, "plan_id", folder.PlanID, "trial_index", folder.Index)
 	case errors.As(err, &artifact):
 		return request.Errorf(request.CodeArtifactMismatch, "%v", err).
 			With("run_id", artifact.RunID, "problems", artifact.Problems)

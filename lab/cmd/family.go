@@ -39,6 +39,7 @@ type searchOptions struct {
 	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)" min:"1"`
 	On      string `flag:"on" usage:"address of a queue, nats://HOST:PORT: its workers play the trials"`
 	SignKey string `flag:"sign-key" usage:"file of your private key, which the workers of --on allow (SERVICE_LAB_SIGN_KEY)" complete:"file"`
+	Folders string `flag:"folders" usage:"which trials keep a folder: all, or selected: the selected one and failed ones (default: all up to 64 trials, else selected)" values:"all,selected"`
 	linkOptions
 }
 
@@ -304,7 +305,7 @@ func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search
 	defer a.Employ(o.Workers, s.Candles())()
 	begun := false
 	options := family.Options{
-		Workers: o.Workers, Author: authorName(a),
+		Workers: o.Workers, Author: authorName(a), Folders: family.Folders(o.Folders),
 		Progress: func(st family.State) {
 			if executed := st.Done > st.Known; !executed || !begun {
 				// What was known does not count for the speed.

@@ -81,6 +81,8 @@ func writeReport(ctx context.Context, a *App, s report.Source, runID string) (st
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		return "", runNotFound(runID)
+	case errors.As(err, new(*artifact.FolderError)):
+		return "", err
 	case errors.As(err, &changed):
 		return "", request.Errorf(request.CodeArtifactMismatch, "%v", err).With("run_id", runID)
 	case err != nil:

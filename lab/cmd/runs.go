@@ -169,13 +169,17 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 		result := map[string]any{"run": shown, "metadata": payload, "report": nil}
 		out.Result = result
 		out.Print = func(w io.Writer) { printRows(w, []runRow{shown}) }
+		metadata, failed := artifact.DecodeMetadata(row.Payload)
 		report, err := artifact.ReadReport(store.Dir(id))
 		if err != nil {
+			if failed == nil && metadata.NoFolder() != nil && !store.Has(id) {
+				out.Warnings = append(out.Warnings,
+					Warning{Code: request.CodeRunCompact, Message: metadata.NoFolder().Error()})
+			}
 			return nil // a running, failed or legacy run may have no files
 		}
-		metadata, err := artifact.DecodeMetadata(row.Payload)
-		if err != nil {
-			return err
+		if failed != nil {
+			return failed
 		}
 		result["report"] = report
 		out.Print = func(w io.Writer) {
@@ -249,6 +253,8 @@ type verified struct {
 	Problems []string `json:"problems"`
 	// Elsewhere reports that the run was made in another state directory that shares the registry.
 	Elsewhere bool `json:"elsewhere,omitempty"`
+	// Kept reports that the run is a trial without a folder, whose result its search has.
+	Kept bool `json:"kept,omitempty"`
 	// Reproduced is null unless the run was executed again to its end.
 	Reproduced *bool `json:"reproduced"`
 	// Rerun reports why it was not, null if it was or was not asked for.
@@ -278,11 +284,12 @@ func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome,
 		}
 		bar := a.Progress("verify").Count("runs", 0)
 		defer bar.End()
+		shelves := selection.NewShelves(store)
 		for i, row := range rows {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			list = append(list, verifyRun(store, row, reg.Shared()))
+			list = append(list, verifyRun(store, shelves, row, reg.Shared()))
 			bar.Update(int64(i+1), int64(len(rows)))
 		}
 		return nil
@@ -325,9 +332,10 @@ func rowsToVerify(ctx context.Context, reg *registry.Registry, ids []string) ([]
 	return rows, err
 }
 
-// verifyRun hashes the files of a run. Where the registry is shared, the row is that of whoever made the run
-// last, at another time and perhaps on another machine.
-func verifyRun(store *artifact.Store, row registry.Run, shared bool) verified {
+// verifyRun hashes the files of a run, or finds what its search keeps of it in their place. Where the
+// registry is shared, the row is that of whoever made the run last, at another time and perhaps on another
+// machine.
+func verifyRun(store *artifact.Store, shelves *selection.Shelves, row registry.Run, shared bool) verified {
 	v := verified{RunID: row.RunID, Kind: row.Kind, Status: row.Status, Problems: []string{}}
 	m, payload, err := artifact.Verify(store.Dir(row.RunID))
 	var changed *artifact.MismatchError
@@ -336,6 +344,8 @@ func verifyRun(store *artifact.Store, row registry.Run, shared bool) verified {
 		v.Problems = changed.Problems
 	case errors.Is(err, fs.ErrNotExist) && !keepsFiles(row):
 		v.OK = true // there is nothing that could have changed
+	case errors.Is(err, fs.ErrNotExist) && isKept(shelves, row):
+		v.OK, v.Kept = true, true
 	case errors.Is(err, fs.ErrNotExist) && shared:
 		v.OK, v.Elsewhere = true, true
 	case errors.Is(err, fs.ErrNotExist):
@@ -354,6 +364,16 @@ func verifyRun(store *artifact.Store, row registry.Run, shared bool) verified {
 		v.repeat = repeatOf(store.Dir(row.RunID), row.Slug)
 	}
 	return v
+}
+
+// isKept reports whether a search has the result of a trial that has no folder.
+func isKept(shelves *selection.Shelves, row registry.Run) bool {
+	m, err := artifact.DecodeMetadata(row.Payload)
+	if err != nil {
+		return false
+	}
+	k, err := shelves.Find(m)
+	return err == nil && k != nil
 }
 
 // repeatOf is the command that makes a falsification again, with the profile that is in
@@ -447,6 +467,8 @@ func notRerun(v *verified) *withheld {
 		return &withheld{request.CodeArtifactMismatch, "its files have changed"}
 	case v.Elsewhere:
 		return &withheld{skipped, filesElsewhere}
+	case v.Kept:
+		return &withheld{skipped, "it has no folder: lab run --trial plays it again"}
 	case v.Kind == registry.KindLegacy:
 		return &withheld{skipped, "a legacy run has no request"}
 	case v.Status != artifact.StatusCompleted:
@@ -510,6 +532,8 @@ func stateOf(v verified) string {
 		return "ok, not reproduced"
 	case v.Elsewhere:
 		return "elsewhere"
+	case v.Kept && v.Rerun == nil:
+		return "ok, no folder"
 	case v.Rerun != nil:
 		return "ok, not rerun"
 	}

@@ -330,6 +330,10 @@ func (l *loader) read(row registry.Run) (*loaded, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, request.Errorf(request.CodeArtifactMismatch, "%v", err).With("run_id", row.RunID)
 	}
+	if err := x.meta.NoFolder(); err != nil && !l.store.Has(row.RunID) {
+		l.warnings = append(l.warnings, Warning{"NO_REPORT", err.Error()})
+		return x, nil
+	}
 	l.warnings = append(l.warnings,
 		Warning{"NO_REPORT", fmt.Sprintf("run %s (%s, %s) has no report", row.RunID, row.Kind, row.Status)})
 	return x, nil

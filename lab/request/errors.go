@@ -30,6 +30,7 @@ const (
 	CodeNondeterminism   = "NONDETERMINISM"
 	CodeNotReproduced    = "NOT_REPRODUCED"
 	CodeParams           = "PARAMS_INVALID"
+	CodeRunCompact       = library.CodeRunCompact
 	CodeRunFailed        = "RUN_FAILED"
 	CodeRunIDCollision   = "RUN_ID_COLLISION"
 	CodeRunNotFound      = library.CodeRunNotFound

@@ -66,7 +66,9 @@ type Host struct {
 	Session *run.Session
 	// Elsewhere plays trials on other machines; nil plays them here.
 	Elsewhere Player
-	Logger    hclog.Logger
+	// Shelf has the trials of a search whose folders are not kept; nil: there are none.
+	Shelf  Shelf
+	Logger hclog.Logger
 	// Reattach is the value of ASSAY_REATTACH_STRATEGIES: strategies under a debugger,
 	// which are connected to instead of being started. Runs of them are marked debug and
 	// can never be packed.

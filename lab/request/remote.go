@@ -52,7 +52,7 @@ func (a *asked) fetch(work context.Context, attempt int) (*Answer, error) {
 	if err := h.Registry.Renew(work, a.RequestHash, a.owner); err != nil {
 		return nil, err
 	}
-	w, err := h.Artifacts.Receive(a.RunID, files)
+	w, err := a.receive(files)
 	if err != nil {
 		return nil, err
 	}

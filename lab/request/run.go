@@ -26,6 +26,8 @@ type Options struct {
 	Progress Progress
 	// Compact keeps little of each split, as of a trial.
 	Compact bool
+	// Shelve keeps a completed compact run on the shelf of the host in the place of its folder.
+	Shelve bool
 	// Plan is the standing of the run in its family.
 	Plan Plan
 	// Make fills a run where its splits are not simply played, as for a falsification:
@@ -63,10 +65,11 @@ func (p Plan) note(e *artifact.Evaluation) {
 // Answer is a run as it is stored now.
 type Answer struct {
 	RunID, RequestHash string
-	// Reused reports that nothing was executed.
-	Reused   bool
-	Metadata *artifact.Metadata
-	Report   *artifact.Report
+	// Reused reports that nothing was executed, Shelved that the run has no folder: its report is what the
+	// shelf has of it.
+	Reused, Shelved bool
+	Metadata        *artifact.Metadata
+	Report          *artifact.Report
 	// JSON are the files of artifact.Written.JSON of a run that was executed and not stored.
 	JSON map[string][]byte
 	// Failure is why the plugin did not come to the end of a split.
@@ -270,6 +273,9 @@ func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Answer, 
 func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (*Answer, []byte, error) {
 	m, payload, err := artifact.Verify(h.Artifacts.Dir(runID))
 	if errors.Is(err, fs.ErrNotExist) {
+		if answer, payload, err := p.shelved(ctx, h, runID); answer != nil || err != nil {
+			return answer, payload, err
+		}
 		// By the row the run is complete: its folder or metadata.json is gone.
 		return nil, nil, &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json is missing"}}
 	}
@@ -303,7 +309,7 @@ func (a *asked) hold(ctx context.Context, attempt int) (answer *Answer, err erro
 				if err := a.host.Registry.Renew(work, a.RequestHash, a.owner); err != nil {
 					return nil, err
 				}
-				written, err := a.host.Artifacts.Replace(run)
+				written, err := a.keep(run)
 				if err != nil {
 					return nil, err
 				}

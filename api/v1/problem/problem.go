@@ -205,7 +205,7 @@ const (
 	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
 	SplitLocked                 Code = "SPLIT_LOCKED"
 	ArtifactMismatch            Code = library.CodeArtifactMismatch
-	RunCompact                  Code = "RUN_COMPACT"
+	RunCompact                  Code = library.CodeRunCompact
 	NoteChanged                 Code = "NOTE_CHANGED"
 	HypothesisRequired          Code = library.CodeHypothesisRequired
 	JobQueueFull                Code = "JOB_QUEUE_FULL"
@@ -353,7 +353,8 @@ func stateTable() []Entry {
 		{ArtifactMismatch, 409, "A file of the run is not what was stored.", []string{"run_id", "reason"},
 			"The folder was changed or damaged: restore it from a backup, or make the run again."},
 		{RunCompact, 409, "The run keeps no such files.", []string{"run_id"},
-			"Trials of a search keep daily equity and metrics. Run its parameters alone for the rest."},
+			"Trials of a search keep daily equity and metrics, those of a large one metrics alone: " +
+				"lab run STRATEGY --trial PLAN:INDEX makes the rest."},
 		{NoteChanged, 409, "The note was changed since it was read.", nil,
 			"Read the run again and repeat with its note_version in If-Match."},
 		{HypothesisRequired, 409, "A search needs a hypothesis before it begins.", nil,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,7 +67,40 @@ func measureFamily(lab, strategies string, trials int) error {
 	busyGoal.row("  how busy both processors are", cpu[2]/seconds[2]/2,
 		fmt.Sprintf("%.1f s in all", seconds[2]))
 	speedupGoal.row("  2 workers against 1", seconds[1]/seconds[2], fmt.Sprintf("%.1f s with 1", seconds[1]))
+	state := filepath.Join(dir, "2")
+	families, runs := filepath.Join(state, "families"), filepath.Join(state, "runs")
+	results, _, err := usage(families, filepath.Join(runs, "registry.sqlite3"))
+	if err != nil {
+		return err
+	}
+	whole, files, err := usage(families, runs)
+	if err != nil {
+		return err
+	}
+	diskGoal.row("  disk of a trial, registry and results", float64(results)/float64(trials)/1000,
+		fmt.Sprintf("%.1f MB in %d files with the selected run", float64(whole)/1e6, files))
 	return nil
+}
+
+// usage is how many bytes and files there are at and below some paths.
+func usage(paths ...string) (bytes int64, files int, err error) {
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			bytes, files = bytes+info.Size(), files+1
+			return nil
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return bytes, files, nil
 }
 
 // runFamily plans, which is not timed, and runs. It returns the seconds, those of all

@@ -28,6 +28,7 @@ var (
 	trialGoal       = goal{floor: 0.2, goal: 0.12, unit: "s", less: true}
 	busyGoal        = goal{floor: 0.7, goal: 0.9, unit: ""}
 	speedupGoal     = goal{floor: 1.4, goal: 1.7, unit: "x"}
+	diskGoal        = goal{floor: 40, goal: 20, unit: "KB", less: true}
 	falsifyGoal     = goal{floor: 12, goal: 8, unit: "s", less: true}
 	replayGoal      = goal{floor: 20, goal: 10, unit: "s", less: true}
 	falsifyFullGoal = goal{floor: 8, goal: 4, unit: "min", less: true}

@@ -50,6 +50,12 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 			out.Warnings = append(out.Warnings, leakWarning(leaked))
 		}
 	}
+	if err := s.kept.Finish(); err != nil {
+		return nil, err
+	}
+	if err := s.restoreSelected(ctx, out); err != nil {
+		return nil, err
+	}
 	return out, s.writeFiles(out, of)
 }
 
@@ -169,25 +175,11 @@ func (s *Search) readReturns(ctx context.Context, trials []*Trial) (map[int]*sel
 		if t.Status == Failed || len(t.Windows) == 0 {
 			continue
 		}
-		var curves []selection.Curve
-		for _, w := range t.Windows {
-			text, err := os.ReadFile(filepath.Join(s.host.Artifacts.Dir(t.RunID), "splits", w.SplitID,
-				"equity_curve.csv"))
-			if err != nil {
-				return nil, err
-			}
-			c, err := selection.ReadCurve(text)
-			if err != nil {
-				return nil, err
-			}
-			curves = append(curves, c)
-		}
-		// The calendar decides how returns are annualised, not what they are.
-		x, why, err := selection.SeriesOf(tf, metric.Calendar24x7, curves)
+		x, err := s.readSeries(tf, t)
 		if err != nil {
 			return nil, err
 		}
-		if why != "" {
+		if x == nil {
 			continue
 		}
 		if last != nil && slices.Equal(last.Date, x.Date) && slices.Equal(last.From, x.From) &&
@@ -199,14 +191,43 @@ func (s *Search) readReturns(ctx context.Context, trials []*Trial) (map[int]*sel
 	return of, nil
 }
 
+// readSeries reads the stitched daily returns of a trial, nil where it has none.
+func (s *Search) readSeries(tf market.Timeframe, t *Trial) (*selection.Series, error) {
+	if !s.host.Artifacts.Has(t.RunID) {
+		k, err := s.kept.Find(t.RunID)
+		if k == nil || err != nil {
+			return nil, err
+		}
+		return k.Daily, nil
+	}
+	var curves []selection.Curve
+	for _, w := range t.Windows {
+		text, err := os.ReadFile(filepath.Join(s.host.Artifacts.Dir(t.RunID), "splits", w.SplitID,
+			"equity_curve.csv"))
+		if err != nil {
+			return nil, err
+		}
+		c, err := selection.ReadCurve(text)
+		if err != nil {
+			return nil, err
+		}
+		curves = append(curves, c)
+	}
+	// The calendar decides how returns are annualised, not what they are.
+	x, _, err := selection.SeriesOf(tf, metric.Calendar24x7, curves)
+	return x, err
+}
+
 func (s *Search) writeFiles(out *Outcome, of map[int]*selection.Series) error {
 	if err := s.Put(TrialsFile, func(w io.Writer) error { return s.writeTrials(w, out.Trials) }); err != nil {
 		return err
 	}
-	if err := s.Put(ReturnsFile, func(w io.Writer) error {
-		return writeReturns(w, out.Trials, of)
-	}); err != nil {
-		return err
+	if len(out.Trials) <= mostReturns || !s.shelves(out.options) {
+		if err := s.Put(ReturnsFile, func(w io.Writer) error {
+			return writeReturns(w, out.Trials, of)
+		}); err != nil {
+			return err
+		}
 	}
 	// It is the last one: whoever finds it finds the others as well.
 	return s.Put(ResultFile, func(w io.Writer) error {

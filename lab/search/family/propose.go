@@ -272,8 +272,9 @@ type Search struct {
 	// Departs is true where lab.json differs from the plan by now; the plan's rules are used.
 	Departs bool
 
-	host  *request.Host     // for one trial at a time
-	whole *request.Host     // for the selected run
+	host  *request.Host // for one trial at a time
+	whole *request.Host // for the selected run
+	kept  *selection.KeptFile
 	base  *request.Prepared // owns the program
 	root  *request.Prepared // trial 0 by the plan's rules
 }
@@ -338,8 +339,14 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	if err := changed.err(f); err != nil {
 		return nil, err
 	}
-	s := &Search{PlanFile: f, Dir: PlanDir(h.StateDir, f.Plan.Slug, f.ID), base: base, whole: h}
-	one := *h
+	s := &Search{PlanFile: f, Dir: PlanDir(h.StateDir, f.Plan.Slug, f.ID), base: base}
+	if s.kept, err = selection.OpenKept(s.Dir); err != nil {
+		return nil, err
+	}
+	whole := *h
+	whole.Shelf = shelf{s.kept, f.Plan.Objective.Metric}
+	s.whole = &whole
+	one := whole
 	one.Workers, one.Procs, one.Plain = 1, 1, true
 	s.host = &one
 	if s.root, err = h.Vary(base, func(q *request.Question) { s.applyRules(q, &then) }); err != nil {

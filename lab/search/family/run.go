@@ -44,6 +44,8 @@ type Options struct {
 	Out       int
 	// Apart gives each play a process of its own, and plays trials again that were played in sessions.
 	Apart bool
+	// Folders says which trials keep a folder; the number of trials decides if it is empty.
+	Folders Folders
 }
 
 // State is how far a family is. Total counts the plays of all rungs, Known those that
@@ -265,7 +267,8 @@ func (r *round) one(work context.Context, i int, patient bool) {
 		session = r.sessions.Take()
 	}
 	t, fresh, err := r.search.playTrial(work, play{index: r.list[i], windows: r.windows, patient: patient,
-		session: session, elsewhere: r.options.Elsewhere, waiting: r.options.Waiting})
+		session: session, elsewhere: r.options.Elsewhere, waiting: r.options.Waiting,
+		shelve: r.search.shelves(r.options)})
 	r.sessions.Put(session)
 	r.mu.Lock()
 	defer func() {

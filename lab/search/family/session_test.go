@@ -90,7 +90,14 @@ type search struct {
 // runFamily plans and runs a search of a program over half a year of the bundled candles.
 func runFamily(t *testing.T, program, space string, trials int, apart bool) search {
 	t.Helper()
-	out := search{dir: filepath.Dir(program), state: filepath.Join(t.TempDir(), "state")}
+	return runSearch(t, filepath.Join(t.TempDir(), "state"), program, space, trials,
+		family.Options{Workers: 2, Apart: apart})
+}
+
+// runSearch is runFamily in a state directory, which may have it already.
+func runSearch(t *testing.T, state, program, space string, trials int, o family.Options) search {
+	t.Helper()
+	out := search{dir: filepath.Dir(program), state: state}
 	candles, err := candle.Open(t.Context(), out.state)
 	if err != nil {
 		t.Fatal(err)
@@ -100,11 +107,11 @@ func runFamily(t *testing.T, program, space string, trials int, apart bool) sear
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	defer func() {
 		if err := errors.Join(runs.Close(), candles.Close()); err != nil {
 			t.Error(err)
 		}
-	})
+	}()
 	h := &request.Host{StateDir: out.state, Candles: candles, Artifacts: store, Registry: runs,
 		Engine: artifact.Engine{Name: "test", SHA256: strings.Repeat("e", 64)}, Sandbox: "auto",
 		Logger: hclog.NewNullLogger()}
@@ -130,7 +137,7 @@ func runFamily(t *testing.T, program, space string, trials int, apart bool) sear
 		t.Fatal(err)
 	}
 	defer s.Close()
-	searched, err := s.Run(t.Context(), family.Options{Workers: 2, Apart: apart})
+	searched, err := s.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

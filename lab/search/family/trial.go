@@ -93,6 +93,8 @@ type play struct {
 	// elsewhere plays it on another machine; nil: here.
 	elsewhere request.Player
 	waiting   func(owner string)
+	// shelve keeps it without a folder.
+	shelve bool
 }
 
 // playTrial answers one trial, with the stored run if there is a sound one; fresh is whether
@@ -119,7 +121,11 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 	if err == nil && answer == nil {
 		answer, err = host.Run(ctx, p, request.Options{
 			Compact: true, Plan: request.Plan{ID: s.ID, Index: int64(o.index)}, Waiting: o.waiting,
+			Shelve: o.shelve,
 		})
+	}
+	if err == nil && answer.Shelved && !o.shelve {
+		answer, err = p.Restore(ctx, &host, request.Options{Waiting: o.waiting})
 	}
 	var refused *request.Error
 	if errors.As(err, &refused) && request.Refuses(refused.Code) {
@@ -134,7 +140,7 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 	// from the files in either case.
 	report := answer.Report
 	if !answer.Reused {
-		if report, err = artifact.ReadReport(s.host.Artifacts.Dir(answer.RunID)); err != nil {
+		if report, err = s.readReport(answer.RunID); err != nil {
 			return nil, fresh, err
 		}
 	}

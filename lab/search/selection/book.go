@@ -116,6 +116,8 @@ func derive(ctx context.Context, reg *registry.Registry, store *artifact.Store, 
 	}
 	var decoder Decoder
 	var left []*Member
+	var fresh []registry.Daily
+	shelves := NewShelves(store)
 	for _, m := range members {
 		source := sourceOf(m.Meta)
 		if source == "" {
@@ -130,13 +132,33 @@ func derive(ctx context.Context, reg *registry.Registry, store *artifact.Store, 
 				continue
 			}
 		}
-		left = append(left, m)
+		k, err := shelves.Find(m.Meta)
+		if err != nil {
+			m.Problem = err.Error()
+			continue
+		}
+		if k == nil {
+			left = append(left, m)
+			continue
+		}
+		if m.Series = k.Daily; reg.Shared() { // others do not have the file
+			fresh = append(fresh, m.daily())
+		}
 	}
-	fresh, err := deriveAll(ctx, store, left)
-	if err != nil || len(fresh) == 0 {
+	derived, err := deriveAll(ctx, store, left)
+	if fresh = append(fresh, derived...); err != nil || len(fresh) == 0 {
 		return err
 	}
 	return reg.KeepDaily(ctx, fresh)
+}
+
+// daily is the series of a run as the registry keeps it.
+func (m *Member) daily() registry.Daily {
+	d := registry.Daily{RunID: m.RunID, Source: sourceOf(m.Meta)}
+	if m.Series != nil {
+		d.Content = m.Series.Encode()
+	}
+	return d
 }
 
 func deriveAll(ctx context.Context, store *artifact.Store, members []*Member) ([]registry.Daily, error) {
@@ -177,11 +199,9 @@ func (m *Member) derive(store *artifact.Store) (*registry.Daily, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &registry.Daily{RunID: m.RunID, Source: sourceOf(m.Meta)}
-	if m.Series = s; s != nil {
-		d.Content = s.Encode()
-	}
-	return d, nil
+	m.Series = s
+	d := m.daily()
+	return &d, nil
 }
 
 // around is the classes with a member on some days, each with these members alone.

@@ -78,6 +78,12 @@ func sourceOf(m *artifact.Metadata) string {
 // are those of its row. The reason is why there is no series, the error is an
 // *artifact.MismatchError when a file is missing, changed, or no equity curve.
 func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series, stat.Reason, error) {
+	return stitch(func(name string) ([]byte, error) { return store.Read(m, name) }, m, ids)
+}
+
+// stitch is Stitch of files that read gives.
+func stitch(read func(name string) ([]byte, error), m *artifact.Metadata, ids []string) (*Series, stat.Reason,
+	error) {
 	if len(ids) == 0 {
 		return nil, stat.NotApplicable, nil
 	}
@@ -88,7 +94,7 @@ func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series,
 	var curves []Curve
 	for _, id := range ids {
 		name := curveFile(id)
-		text, err := store.Read(m, name)
+		text, err := read(name)
 		if err != nil {
 			return nil, "", err
 		}

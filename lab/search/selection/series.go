@@ -258,15 +258,7 @@ const encodingVersion = 1
 // is the columns of times one after the other, each as the varints of how much a step is
 // longer than the one before: a byte a day.
 func (s *Series) Encode() []byte {
-	calendar := binary.AppendUvarint(nil, uint64(len(s.Return)))
-	for _, column := range [][]market.Time{s.Date, s.From, s.To} {
-		var last, step int64
-		for _, t := range column {
-			now := int64(t) - last
-			calendar = binary.AppendVarint(calendar, now-step)
-			last, step = int64(t), now
-		}
-	}
+	calendar := s.calendar()
 	out := binary.AppendUvarint([]byte{encodingVersion}, uint64(len(calendar)))
 	out = append(out, calendar...)
 	out = binary.BigEndian.AppendUint64(out, math.Float64bits(s.NetExposure))
@@ -276,10 +268,39 @@ func (s *Series) Encode() []byte {
 	return out
 }
 
+func (s *Series) calendar() []byte {
+	calendar := binary.AppendUvarint(nil, uint64(len(s.Return)))
+	for _, column := range [][]market.Time{s.Date, s.From, s.To} {
+		var last, step int64
+		for _, t := range column {
+			now := int64(t) - last
+			calendar = binary.AppendVarint(calendar, now-step)
+			last, step = int64(t), now
+		}
+	}
+	return calendar
+}
+
 var errEncoding = errors.New("this is no encoded series")
 
 // Decoder reads encoded series. Those on equal days share them.
 type Decoder struct{ known map[string]*Series }
+
+// days reads a calendar once.
+func (d *Decoder) days(calendar []byte) (*Series, error) {
+	if days, known := d.known[string(calendar)]; known {
+		return days, nil
+	}
+	days, err := readCalendar(calendar)
+	if err != nil {
+		return nil, err
+	}
+	if d.known == nil {
+		d.known = map[string]*Series{}
+	}
+	d.known[string(calendar)] = days
+	return days, nil
+}
 
 // Decode reads what Encode has written.
 func (d *Decoder) Decode(text []byte) (*Series, error) {
@@ -291,16 +312,9 @@ func (d *Decoder) Decode(text []byte) (*Series, error) {
 		return nil, errEncoding
 	}
 	calendar, rest := text[1+n:1+n+int(length)], text[1+n+int(length):]
-	days, known := d.known[string(calendar)]
-	if !known {
-		var err error
-		if days, err = readCalendar(calendar); err != nil {
-			return nil, err
-		}
-		if d.known == nil {
-			d.known = map[string]*Series{}
-		}
-		d.known[string(calendar)] = days
+	days, err := d.days(calendar)
+	if err != nil {
+		return nil, err
 	}
 	if len(rest) != 8*(1+len(days.Date)) {
 		return nil, errEncoding

@@ -96,6 +96,17 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 				Meta: judged}}}, judged)
 	}
 	l.sortTrials()
+	if !store.Has(runID) {
+		kept, err := NewShelves(store).Find(judged)
+		if err != nil {
+			return nil, err
+		}
+		if kept != nil {
+			l.Trials[l.Judged].Series = kept.Daily
+			l.setStanding(kept.WalkForward)
+			return l, nil
+		}
+	}
 	if err := l.readStanding(store, judged); err != nil {
 		return nil, err
 	}
@@ -207,15 +218,19 @@ func (l *TrialList) readStanding(store *artifact.Store, judged *artifact.Metadat
 	if err := json.Unmarshal(text, rep); err != nil {
 		return changed(judged, "report.json: "+err.Error())
 	}
-	if rep.WalkForward == nil {
+	l.setStanding(rep.WalkForward)
+	return nil
+}
+
+func (l *TrialList) setStanding(w *artifact.WalkForward) {
+	if w == nil {
 		l.Why = stat.NotApplicable
-		return nil
+		return
 	}
-	l.PeriodsPerYear = rep.WalkForward.Meta.PeriodsPerYear
-	if rep.WalkForward.Meta.Undefined["sharpe_ratio"] == metric.Insufficient {
+	l.PeriodsPerYear = w.Meta.PeriodsPerYear
+	if w.Meta.Undefined["sharpe_ratio"] == metric.Insufficient {
 		l.Why = stat.Insufficient
 	}
-	return nil
 }
 
 // RecordFile is where a falsification keeps the trials that it was judged with.
