@@ -216,6 +216,15 @@ func (l *Link) prepare(ctx context.Context) (err error) {
 	return err
 }
 
+// mend makes streams and buckets again that a server has lost; those that are there stay.
+func (l *Link) mend(ctx context.Context) {
+	if !l.conn.IsConnected() {
+		return
+	}
+	again := Link{conn: l.conn}
+	_ = again.prepare(ctx) // whoever asked asks again
+}
+
 // Close ends the connection.
 func (l *Link) Close() { l.conn.Close() }
 

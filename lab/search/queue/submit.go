@@ -35,7 +35,8 @@ type Submitter struct {
 	logger hclog.Logger
 	job    *Job
 	sealed []byte
-	prefix string // of the subjects of tasks
+	prefix string            // of the subjects of tasks
+	files  map[string]string // paths of what workers need, by hash
 
 	end  context.CancelFunc
 	done sync.WaitGroup
@@ -74,12 +75,8 @@ func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err erro
 		return nil, err
 	}
 	s.prefix = subjectOf(job.Engine, signer) + "." + job.Epoch + "."
-	for sum, path := range files {
-		if err := l.putFile(ctx, sum, path); err != nil {
-			return nil, fmt.Errorf("queue: %w", err)
-		}
-	}
-	if _, err := l.jobs.Put(ctx, job.Epoch, s.sealed); err != nil {
+	s.files = files
+	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -89,6 +86,17 @@ func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err erro
 	}
 	s.done.Go(func() { s.live(work) })
 	return s, nil
+}
+
+// equip puts onto the server what workers need, unless it is there.
+func (s *Submitter) equip(ctx context.Context) error {
+	for sum, path := range s.files {
+		if err := s.link.putFile(ctx, sum, path); err != nil {
+			return err
+		}
+	}
+	_, err := s.link.jobs.Put(ctx, s.job.Epoch, s.sealed)
+	return err
 }
 
 // subjectOf is where the tasks for one engine by one submitter are.
@@ -147,15 +155,16 @@ func (s *Submitter) listen(ctx context.Context) error {
 	return nil
 }
 
-// live keeps the job alive, and submits again what the server does not have any more.
+// live keeps the job alive, and gives the server again what it does not have any more.
 func (s *Submitter) live(ctx context.Context) {
 	for {
 		pause(ctx, beat)
 		if ctx.Err() != nil {
 			return
 		}
-		if _, err := s.link.jobs.Put(ctx, s.job.Epoch, s.sealed); err != nil {
+		if err := s.equip(ctx); err != nil {
 			s.logger.Debug("the queue does not answer", "error", err)
+			s.link.mend(ctx)
 			continue
 		}
 		for id, e := range s.out() {
@@ -310,21 +319,39 @@ func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
 		defer s.mu.Unlock()
 		delete(s.waiting, out.task.ID)
 	}()
-	var r *Result
-	select {
-	case <-ctx.Done():
-		s.withdraw(ctx, out)
-		return nil, context.Cause(ctx)
-	case r = <-out.result:
+	for {
+		var r *Result
+		select {
+		case <-ctx.Done():
+			s.withdraw(ctx, out)
+			return nil, context.Cause(ctx)
+		case r = <-out.result:
+		}
+		if r == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return nil, s.broken
+		}
+		if r.Code != "" {
+			return nil, request.Errorf(r.Code, "%s", r.Message)
+		}
+		files, err := s.collect(ctx, r)
+		if !errors.Is(err, errLost) {
+			return files, err
+		}
+		s.logger.Warn("the server has lost the files of a trial, which is played again", "run_id", r.RunID)
+		if err := s.resubmit(ctx, out); err != nil {
+			return nil, err
+		}
 	}
-	if r == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return nil, s.broken
-	}
-	if r.Code != "" {
-		return nil, request.Errorf(r.Code, "%s", r.Message)
-	}
+}
+
+// errLost is of a result whose files the server does not have: one that was killed may forget the last that
+// it has taken.
+var errLost = errors.New("the files of a result are lost")
+
+// collect takes the files of a result off the server.
+func (s *Submitter) collect(ctx context.Context, r *Result) (map[string][]byte, error) {
 	for try := 0; ; try++ {
 		files, err := s.link.getRun(ctx, r.Object)
 		if err == nil {
@@ -334,10 +361,38 @@ func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if try == 60 || errors.Is(err, jetstream.ErrObjectNotFound) && try == 5 {
-			return nil, fmt.Errorf("the files of run %s: %w", r.RunID, err)
+		gone := errors.Is(err, jetstream.ErrObjectNotFound) || isDamaged(err)
+		if gone && try >= 2 || try == 30 {
+			return nil, errLost
 		}
 		pause(ctx, again)
+	}
+}
+
+// resubmit takes a result back that is worth nothing and submits its trial again.
+func (s *Submitter) resubmit(ctx context.Context, out *errand) error {
+	for {
+		err := s.link.results.Delete(ctx, out.task.ID)
+		select {
+		case <-out.result: // the same one, by another way
+		default:
+		}
+		if err == nil {
+			err = s.publish(ctx, out)
+		}
+		s.mu.Lock()
+		broken := s.broken
+		s.mu.Unlock()
+		switch {
+		case broken != nil:
+			return broken
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		s.logger.Debug("the queue does not take a task", "error", err)
+		pause(ctx, again/4)
 	}
 }
 

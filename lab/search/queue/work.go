@@ -104,6 +104,7 @@ func (w *worker) serve(ctx context.Context, slot int) {
 			var err error
 			if from, err = w.consumers(ctx); err != nil {
 				w.Logger.Debug("the queue does not answer", "error", err)
+				w.mend(ctx)
 				pause(ctx, again)
 				continue
 			}
