@@ -259,7 +259,7 @@ func isServed(view *queue.Overview, q queue.Waiting) bool {
 	return false
 }
 
-// defaultOut is how many trials of a search are out at a time; its stop rule may allow fewer.
+// defaultOut is how many trials of a search are out at a time.
 const defaultOut = 64
 
 // onQueue makes a search play its trials by the workers of a queue, where --on names one. The function
