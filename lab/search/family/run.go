@@ -42,10 +42,10 @@ type Options struct {
 	Waiting func(owner string)
 	// Author is who runs the search, for what is noted about people.
 	Author string
-	// Elsewhere plays the trials on other machines, Out of them at a time; nil plays them here. What is
+	// Elsewhere plays the trials on other machines, as many at a time as Out says; nil plays them here. What is
 	// confirmed, and the selected run, are played here in any case.
 	Elsewhere request.Player
-	Out       int
+	Out       func() int
 	// Apart gives each play a process of its own, and plays trials again that were played in sessions.
 	Apart bool
 }
@@ -349,8 +349,8 @@ func workers(o Options) int {
 
 // atOnce is how many trials are under way at a time.
 func (o Options) atOnce() int {
-	if o.Elsewhere != nil && o.Out > 0 {
-		return o.Out
+	if o.Elsewhere != nil && o.Out != nil {
+		return o.Out()
 	}
 	return workers(o)
 }

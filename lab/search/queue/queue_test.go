@@ -50,7 +50,7 @@ func submitting(t *testing.T, l *Link, epoch string, key *ecdsa.PrivateKey) *Sub
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Submitter{link: l, logger: hclog.NewNullLogger(), job: job, waiting: map[string]*errand{},
+	s := &Submitter{link: l, signer: signer, logger: hclog.NewNullLogger(), job: job, waiting: map[string]*errand{},
 		prefix: subjectOf(job.Engine, signer) + "." + epoch + "."}
 	if s.sealed, err = sign(job, key); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestWhatAWorkerDoesNotPlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10_000 {
-		if out := s.out()[anEpoch+"."+aRun+"-1s"]; out != nil {
+		if out := s.errands()[anEpoch+"."+aRun+"-1s"]; out != nil {
 			s.mu.Lock()
 			why := out.why
 			s.mu.Unlock()
@@ -238,7 +238,7 @@ func TestTasksAreSubmittedAgain(t *testing.T) {
 	if err := l.tasks.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range s.out() {
+	for _, e := range s.errands() {
 		for range 2 { // the second finds the first
 			if err := s.publish(t.Context(), e); err != nil {
 				t.Fatal(err)

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,10 +36,12 @@ type Submitter struct {
 	link   *Link
 	logger hclog.Logger
 	job    *Job
+	signer string // the id of its key
 	sealed []byte
 	prefix string            // of the subjects of tasks
 	files  map[string]string // paths of what workers need, by hash
 
+	out  atomic.Int64
 	end  context.CancelFunc
 	done sync.WaitGroup
 
@@ -70,15 +74,15 @@ func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err erro
 	if s.sealed, err = sign(job, in.Key); err != nil {
 		return nil, err
 	}
-	signer, err := dsse.KeyID(in.Key.Public())
-	if err != nil {
+	if s.signer, err = dsse.KeyID(in.Key.Public()); err != nil {
 		return nil, err
 	}
-	s.prefix = subjectOf(job.Engine, signer) + "." + job.Epoch + "."
+	s.prefix = subjectOf(job.Engine, s.signer) + "." + job.Epoch + "."
 	s.files = files
 	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
+	s.survey(ctx)
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.end = end
 	if err := s.listen(work); err != nil {
@@ -167,7 +171,8 @@ func (s *Submitter) live(ctx context.Context) {
 			s.link.mend(ctx)
 			continue
 		}
-		for id, e := range s.out() {
+		s.survey(ctx)
+		for id, e := range s.errands() {
 			if time.Since(e.since) < beat {
 				continue
 			}
@@ -182,8 +187,30 @@ func (s *Submitter) live(ctx context.Context) {
 	}
 }
 
-// out are the trials that are out.
-func (s *Submitter) out() map[string]*errand {
+// minOut is how many trials of a search are out at least.
+const minOut = 64
+
+// Out is how many trials are to be out at a time: each slot of the workers that there are has one to play and
+// finds another one after it.
+func (s *Submitter) Out() int { return max(minOut, int(s.out.Load())) }
+
+// survey counts the slots that play for this submitter.
+func (s *Submitter) survey(ctx context.Context) {
+	view, err := s.link.Look(ctx)
+	if err != nil {
+		return // as many as before
+	}
+	slots := 0
+	for _, w := range view.Workers {
+		if w.Engine == s.job.Engine && slices.Contains(w.Allows, s.signer) {
+			slots += w.Slots
+		}
+	}
+	s.out.Store(int64(2 * slots))
+}
+
+// errands are the trials that are out.
+func (s *Submitter) errands() map[string]*errand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make(map[string]*errand, len(s.waiting))
@@ -280,7 +307,7 @@ func (s *Submitter) bury(ctx context.Context, advisory []byte) error {
 	if !strings.HasPrefix(m.Subject, s.prefix) {
 		return nil
 	}
-	for id, e := range s.out() {
+	for id, e := range s.errands() {
 		if e.subject != m.Subject {
 			continue
 		}
