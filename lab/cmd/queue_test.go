@@ -56,7 +56,12 @@ func (l *lines) String() string {
 // startLab starts a lab; the test ends it.
 func startLab(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{exec.Command("lab", args...), &lines{}, make(chan struct{})}
+	return start(t, exec.Command("lab", args...))
+}
+
+func start(t *testing.T, c *exec.Cmd) *process {
+	t.Helper()
+	p := &process{c, &lines{}, make(chan struct{})}
 	p.Stdout, p.Stderr = p.said, p.said
 	p.WaitDelay = time.Second // its plugins have its output, too
 	if err := p.Start(); err != nil {
