@@ -48,7 +48,15 @@ func TestManyWorkers(t *testing.T) {
 	defer cancel()
 	s.done.Go(func() { s.live(ctx) })
 	for i := range workers {
-		staff.Go(func() { simulateWorker(ctx, t, connect(t, server), fmt.Sprint("w", i), key) })
+		staff.Go(func() { // all at once
+			own, err := Connect(ctx, server.URL(), ConnectOptions{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer own.Close()
+			simulateWorker(ctx, t, own, fmt.Sprint("w", i), key)
+		})
 	}
 	end := time.Now().Add(time.Duration(ring.Minutes()) * time.Minute)
 	var done int
