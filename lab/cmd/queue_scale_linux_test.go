@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,7 +98,7 @@ func throughput(t *testing.T, quotas quotas, n int) float64 {
 	gone := time.Since(began)
 	var computed time.Duration
 	for _, w := range workers {
-		_ = w.Process.Signal(os.Interrupt) // it waits for its plugin, whose time is then its own
+		_ = w.Process.Signal(syscall.SIGTERM) // it waits for its plugin, whose time is then its own
 		<-w.ended
 		computed += computedBy(w)
 	}

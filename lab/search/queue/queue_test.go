@@ -297,6 +297,7 @@ func TestWhatAServerForgets(t *testing.T) {
 		}
 	}
 	s.done.Go(func() { s.live(t.Context()) })
+	s.done.Go(func() { s.recheck(t.Context()) })
 	await("it is not submitted to the new server", func() bool { return tasks() == 1 })
 	object, err := l.putRun(t.Context(), files)
 	if err != nil {

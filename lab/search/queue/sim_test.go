@@ -47,6 +47,7 @@ func TestManyWorkers(t *testing.T) {
 	defer staff.Wait()
 	defer cancel()
 	s.done.Go(func() { s.live(ctx) })
+	s.done.Go(func() { s.recheck(ctx) })
 	for i := range workers {
 		staff.Go(func() { // all at once
 			own, err := Connect(ctx, server.URL(), ConnectOptions{})

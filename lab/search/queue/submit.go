@@ -41,9 +41,10 @@ type Submitter struct {
 	prefix string            // of the subjects of tasks
 	files  map[string]string // paths of what workers need, by hash
 
-	out  atomic.Int64
-	end  context.CancelFunc
-	done sync.WaitGroup
+	out   atomic.Int64
+	doubt atomic.Bool // the server may have lost something
+	end   context.CancelFunc
+	done  sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[string]*errand // by id
@@ -57,7 +58,7 @@ type errand struct {
 	text    []byte
 	result  chan *Result // one place
 	why     string       // the last trouble of a worker
-	since   time.Time
+	checked time.Time    // by recheck alone, once it is out
 }
 
 // Submit publishes the job of a search. Close must be called.
@@ -89,6 +90,7 @@ func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err erro
 		return nil, errors.Join(err, s.Close())
 	}
 	s.done.Go(func() { s.live(work) })
+	s.done.Go(func() { s.recheck(work) })
 	return s, nil
 }
 
@@ -159,29 +161,36 @@ func (s *Submitter) listen(ctx context.Context) error {
 	return nil
 }
 
-// live keeps the job alive, and gives the server again what it does not have any more.
+// live keeps the job alive, and gives the server again what workers need.
 func (s *Submitter) live(ctx context.Context) {
-	for {
-		pause(ctx, beat)
-		if ctx.Err() != nil {
-			return
-		}
+	for ctx.Err() == nil {
 		if err := s.equip(ctx); err != nil {
 			s.logger.Debug("the queue does not answer", "error", err)
 			s.link.mend(ctx)
-			continue
+			s.doubt.Store(true)
 		}
 		s.survey(ctx)
+		pause(ctx, beat)
+	}
+}
+
+// recheck asks for the results of trials that have been out for long, and submits again what the server does not
+// have any more: soon where it was away. It is apart from live, whose job must not run out while many are out.
+func (s *Submitter) recheck(ctx context.Context) {
+	for seen := uint64(0); ctx.Err() == nil; pause(ctx, beat) {
+		patience := DefaultLostAfter
+		if n := s.link.conn.Stats().Reconnects; s.doubt.Swap(false) || n != seen {
+			seen, patience = n, 0
+		}
 		for id, e := range s.errands() {
-			if time.Since(e.since) < beat {
+			if time.Since(e.checked) < patience {
 				continue
 			}
+			e.checked = time.Now()
 			if entry, err := s.link.results.Get(ctx, id); err == nil {
 				s.take(id, entry.Value())
-			} else if errors.Is(err, jetstream.ErrKeyNotFound) {
-				if err := s.publish(ctx, e); err != nil {
-					s.logger.Debug("the queue does not answer", "error", err)
-				}
+			} else if !errors.Is(err, jetstream.ErrKeyNotFound) || s.publish(ctx, e) != nil {
+				s.doubt.Store(true)
 			}
 		}
 	}
@@ -438,7 +447,7 @@ func (s *Submitter) send(ctx context.Context, p *request.Prepared, e request.Err
 		return nil, err
 	}
 	out := &errand{task: t, text: text, subject: s.prefix + strings.TrimPrefix(t.ID, s.job.Epoch+"."),
-		result: make(chan *Result, 1), since: time.Now()}
+		result: make(chan *Result, 1), checked: time.Now()}
 	s.mu.Lock()
 	if s.broken != nil {
 		defer s.mu.Unlock()
