@@ -1,8 +1,6 @@
 package cmd_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,7 +43,7 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// throughput is how many trials n workers come to a second, between the first and the last tenth of them.
+// throughput is how many trials a second a search with n workers comes to, from its start to its end.
 func throughput(t *testing.T, quotas quotas, n int) float64 {
 	t.Helper()
 	net := makeNetwork(t, n)
@@ -104,7 +102,7 @@ func throughput(t *testing.T, quotas quotas, n int) float64 {
 	}
 	t.Logf("%d trials in %s: %d CPU-ms each by workers, %d by the coordinator", n*perWorker, gone.Round(time.Second),
 		computed.Milliseconds()/int64(n*perWorker), computedBy(coordinator).Milliseconds()/int64(n*perWorker))
-	return speedOf(t, state)
+	return float64(n*perWorker) / gone.Seconds()
 }
 
 // lengthen makes the trials of a project as long as real ones: six years of hours.
@@ -138,29 +136,6 @@ func awaitWords(t *testing.T, p *process, words string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("it never said %q: %s", words, p.said)
-}
-
-// speedOf reads from its journal how many trials a search came to a second, between its first tenth and its last.
-func speedOf(t *testing.T, state string) float64 {
-	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(state, "families", "choosy", "*", "progress.jsonl"))
-	if len(files) != 1 {
-		t.Fatal(files)
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ends []time.Time
-	for line := range bytes.Lines(text) {
-		var e struct{ At time.Time }
-		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatal(err)
-		}
-		ends = append(ends, e.At)
-	}
-	from, to := len(ends)/10, len(ends)-1-len(ends)/10
-	return float64(to-from) / ends[to].Sub(ends[from]).Seconds()
 }
 
 // network is a bridge in a namespace of its own, and a namespace of each worker that sees nothing but it.

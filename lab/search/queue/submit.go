@@ -169,7 +169,6 @@ func (s *Submitter) live(ctx context.Context) {
 			s.link.mend(ctx)
 			s.doubt.Store(true)
 		}
-		s.survey(ctx)
 		pause(ctx, beat)
 	}
 }
@@ -178,6 +177,7 @@ func (s *Submitter) live(ctx context.Context) {
 // have any more: soon where it was away. It is apart from live, whose job must not run out while many are out.
 func (s *Submitter) recheck(ctx context.Context) {
 	for seen := uint64(0); ctx.Err() == nil; pause(ctx, beat) {
+		s.survey(ctx)
 		patience := DefaultLostAfter
 		if n := s.link.conn.Stats().Reconnects; s.doubt.Swap(false) || n != seen {
 			seen, patience = n, 0
