@@ -101,7 +101,7 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 }
 
 // Foresee returns what Claim would find now, and changes nothing.
-func (r *Registry) Foresee(ctx context.Context, requestHash string) (Claim, error) {
+func Foresee(ctx context.Context, r *Registry, requestHash string) (Claim, error) {
 	row, err := r.GetRequest(ctx, requestHash)
 	if errors.Is(err, ErrNotFound) {
 		return Claim{Standing: Execute, Attempt: 1}, nil

@@ -21,8 +21,8 @@ const (
 )
 
 // TestEfficiency plays a search by 1, 2, 4 and 8 workers, each in a network namespace of its own and with its
-// plugin under a quota of 0.2 CPU; coordinator and server have none, in a namespace that bridges the others. What
-// is measured is how much workers lose to each other, the queue and the coordinator, not how fast they are.
+// plugin under a quota of 0.2 CPU; coordinator and server have none, in a namespace that bridges the others.
+// What is measured is how much workers lose to each other, the queue and the coordinator, not their speed.
 func TestEfficiency(t *testing.T) {
 	ring.Long(t, "it measures for minutes")
 	ring.Alone(t, "it measures throughput")

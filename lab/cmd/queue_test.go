@@ -187,9 +187,9 @@ func TestWorkersPlayAhead(t *testing.T) {
 	url := serveQueue(t, "127.0.0.1:0", t.TempDir()).URL()
 	worker := startWorkers(t, 1, url, key)[0]
 	for _, c := range []struct {
-		modes  string
-		trials int
-	}{{`"fail"`, 20}, {`"fade", "fail", "follow"`, 24}} {
+		modes string
+		runs  int
+	}{{`"fail"`, 20}, {`"fade", "fail", "follow"`, 25}} {
 		dir := makeSearched(t, fmt.Sprintf(`{"space": {"mode": {"type": "choice", "values": [%s]},
 			"period": {"type": "int", "low": 12, "high": 90}}, "method": "sobol", "max_trials": 24}`, c.modes))
 		alone, far := planned(t, dir), planned(t, dir)
@@ -202,8 +202,8 @@ func TestWorkersPlayAhead(t *testing.T) {
 		}
 		sameBytes(t, alone, far)
 		text, err := filepath.Glob(filepath.Join(far, "runs", "run_*"))
-		if err != nil || len(text) != c.trials {
-			t.Errorf("%s: %d runs, not %d: %v", c.modes, len(text), c.trials, err)
+		if err != nil || len(text) != c.runs {
+			t.Errorf("%s: %d runs, not %d: %v", c.modes, len(text), c.runs, err)
 		}
 		t.Logf("%s: %d trials played", c.modes, strings.Count(worker.said.String(), "choosy  t"))
 	}

@@ -51,8 +51,8 @@ type Ahead struct {
 
 // PlayAhead begins to play a trial elsewhere that may never be claimed, so that nothing of it is written down
 // here; nil where there is nothing to play. Drop must be called.
-func (h *Host) PlayAhead(ctx context.Context, p *Prepared, plan Plan) (*Ahead, error) {
-	c, err := h.Registry.Foresee(ctx, p.RequestHash)
+func PlayAhead(ctx context.Context, h *Host, p *Prepared, plan Plan) (*Ahead, error) {
+	c, err := registry.Foresee(ctx, h.Registry, p.RequestHash)
 	if err != nil || c.Standing != registry.Execute {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ type Options struct {
 	Waiting func(owner string)
 	// Author is who runs the search, for what is noted about people.
 	Author string
-	// Elsewhere plays the trials on other machines, as many at a time as Out says; nil plays them here. What is
-	// confirmed, and the selected run, are played here in any case.
+	// Elsewhere plays the trials on other machines, as many at a time as Out says; nil plays them here.
+	// What is confirmed, and the selected run, are played here in any case.
 	Elsewhere request.Player
 	Out       func() int
 	// Apart gives each play a process of its own, and plays trials again that were played in sessions.
@@ -174,8 +174,8 @@ type round struct {
 // play plays trials over the first windows. What it returns is in the order of the list,
 // cut where the stop rule has ended the family. Nothing is claimed that the rule could keep
 // from counting, so that what is left in the registry is the same however many are played
-// at once; other machines play ahead of that. Trials that another process is at come last: by then it has answered them, or
-// its lease has run out.
+// at once; other machines play ahead of that. Trials that another process is at come last: by
+// then it has answered them, or its lease has run out.
 func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Trial, error) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()

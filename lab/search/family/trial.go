@@ -101,7 +101,8 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 	}
 	if err == nil && answer == nil && !o.patient {
 		var now registry.Claim
-		if now, err = s.host.Registry.Foresee(ctx, p.RequestHash); err == nil && now.Standing == registry.Busy {
+		now, err = registry.Foresee(ctx, s.host.Registry, p.RequestHash)
+		if err == nil && now.Standing == registry.Busy {
 			err = errBusy
 		}
 	}
@@ -147,7 +148,7 @@ func (s *Search) playAhead(ctx context.Context, index, windows int, o Options) *
 	if err != nil {
 		return nil
 	}
-	a, err := host.PlayAhead(ctx, p, request.Plan{ID: s.ID, Index: int64(index)})
+	a, err := request.PlayAhead(ctx, &host, p, request.Plan{ID: s.ID, Index: int64(index)})
 	if err != nil {
 		return nil
 	}

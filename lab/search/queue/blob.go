@@ -100,7 +100,8 @@ func (l *Link) getRun(ctx context.Context, sum string) (map[string][]byte, error
 		return nil, err
 	}
 	if got := digest.SHA256Hex(text); got != sum {
-		return nil, fmt.Errorf("%w: the files of a run have the SHA-256 %.12s, not %.12s", errDamaged, got, sum)
+		return nil, fmt.Errorf("%w: the files of a run have the SHA-256 %.12s, not %.12s", errDamaged, got,
+			sum)
 	}
 	return unpack(text)
 }

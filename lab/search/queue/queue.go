@@ -179,8 +179,8 @@ func tlsConfig(ca, cert, key string) (*tls.Config, error) {
 	return config, nil
 }
 
-// prepare finds streams and buckets, or makes them. It asks first: to make what is there has the server write,
-// and 200 workers that come at once would wait for each other until they give up.
+// prepare finds streams and buckets, or makes them. It asks first: to make what is there has the server
+// write, and 200 workers that come at once would wait for each other until they give up.
 func (l *Link) prepare(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -50,8 +50,8 @@ func submitting(t *testing.T, l *Link, epoch string, key *ecdsa.PrivateKey) *Sub
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Submitter{link: l, signer: signer, logger: hclog.NewNullLogger(), job: job, waiting: map[string]*errand{},
-		prefix: subjectOf(job.Engine, signer) + "." + epoch + "."}
+	s := &Submitter{link: l, signer: signer, logger: hclog.NewNullLogger(), job: job,
+		waiting: map[string]*errand{}, prefix: subjectOf(job.Engine, signer) + "." + epoch + "."}
 	if s.sealed, err = sign(job, key); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,8 @@ func TestWhatAServerForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{"report.json": []byte("1")}
-	empty := &Result{Schema: resultSchema, RunID: aRun, Worker: "one", Content: contentOf(files), Object: aSum}
+	empty := &Result{Schema: resultSchema, RunID: aRun, Worker: "one", Content: contentOf(files),
+		Object: aSum}
 	if err := w.settle(t.Context(), id, empty); err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-// TestManyWorkers brings trials to their results by a server and 200 workers that answer with files as large as
-// those of a trial and play nothing: what the queue itself costs, tenth by tenth. Everything is in this process;
-// ASSAY_MINUTES says for how long, at most a million trials.
+// TestManyWorkers brings trials to their results by a server and 200 workers that answer with files as large
+// as those of a trial and play nothing: what the queue itself costs, step by step. Everything is in this
+// process; ASSAY_MINUTES says for how long, at most a million trials.
 func TestManyWorkers(t *testing.T) {
 	ring.Long(t, "it goes on for minutes")
 	ring.Alone(t, "it measures what a trial costs")
@@ -80,7 +80,7 @@ func TestManyWorkers(t *testing.T) {
 			}
 		})
 	}
-	began, step, at, before := time.Now(), 5000, time.Now(), cpu(t)
+	began, step, at, before := time.Now(), 2000, time.Now(), cpu(t)
 	for n := range most {
 		if time.Now().After(end) {
 			break
@@ -89,7 +89,8 @@ func TestManyWorkers(t *testing.T) {
 		if (n+1)%step == 0 {
 			now := cpu(t)
 			t.Logf("%7d trials: %4.0f a second, %.2f CPU-ms each, %d MiB in the server's folder", n+1,
-				float64(step)/time.Since(at).Seconds(), float64((now-before).Microseconds())/1000/float64(step),
+				float64(step)/time.Since(at).Seconds(),
+				float64((now-before).Microseconds())/1000/float64(step),
 				sizeOf(t, store)>>20)
 			at, before = time.Now(), now
 		}
@@ -187,7 +188,8 @@ func runOf(n int) string {
 func simulateWorker(ctx context.Context, t *testing.T, l *Link, id string, key *ecdsa.PrivateKey) {
 	w := &worker{Link: l, kept: t.TempDir(), doing: map[int]Doing{},
 		WorkOptions: WorkOptions{ID: id, Workers: 1, Allow: []*ecdsa.PublicKey{&key.PublicKey},
-			Engine: artifact.Engine{SHA256: aSum}, LostAfter: DefaultLostAfter, Logger: hclog.NewNullLogger()}}
+			Engine: artifact.Engine{SHA256: aSum}, LostAfter: DefaultLostAfter,
+			Logger: hclog.NewNullLogger()}}
 	noise := make([]byte, 50<<10)
 	_, _ = rand.Read(noise) // it never fails
 	ready := &bench{job: aJob(), play: func(_ context.Context, task *Task) (map[string][]byte, error) {

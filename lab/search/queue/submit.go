@@ -173,8 +173,9 @@ func (s *Submitter) live(ctx context.Context) {
 	}
 }
 
-// recheck asks for the results of trials that have been out for long, and submits again what the server does not
-// have any more: soon where it was away. It is apart from live, whose job must not run out while many are out.
+// recheck asks for the results of trials that have been out for long, and submits again what the server does
+// not have any more: soon where it was away. It is apart from live, whose job must not run out while many
+// trials are out.
 func (s *Submitter) recheck(ctx context.Context) {
 	for seen := uint64(0); ctx.Err() == nil; pause(ctx, beat) {
 		s.survey(ctx)

@@ -155,9 +155,9 @@ func (w *worker) consumers(ctx context.Context) (list []jetstream.Consumer, err 
 	return list, nil
 }
 
-// pick is the queue that a slot takes from: of the submitters with trials that wait, the one who has the fewest
-// under way, on all workers; in turn where nothing waits. So who comes later, or has shorter trials, gets as many
-// slots as who was there.
+// pick is the queue that a slot takes from: of the submitters with trials that wait, the one who has the
+// fewest under way, on all workers; in turn where nothing waits. So who comes later, or has shorter trials,
+// gets as many slots as who was there.
 func (w *worker) pick(ctx context.Context, from []jetstream.Consumer, turn int) jetstream.Consumer {
 	best, least := from[turn%len(from)], -1
 	for i := range from {
