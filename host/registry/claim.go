@@ -67,7 +67,7 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 		if err != nil {
 			return err
 		}
-		if c = standingOf(row, m, now); c.Standing != Execute {
+		if c = standingOf(row, m.RunID, now); c.Standing != Execute {
 			return nil
 		}
 		if err := noCollision(ctx, tx, m); err != nil {
@@ -100,6 +100,15 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 	return c, because(err, r.store.Root())
 }
 
+// Foresee returns what Claim would find now, and changes nothing.
+func Foresee(ctx context.Context, r *Registry, requestHash string) (Claim, error) {
+	row, err := r.GetRequest(ctx, requestHash)
+	if errors.Is(err, ErrNotFound) {
+		return Claim{Standing: Execute, Attempt: 1}, nil
+	}
+	return standingOf(&row, row.RunID, r.now()), err
+}
+
 // requestRow returns the row of a request, nil if there is none.
 func requestRow(ctx context.Context, tx *sql.Tx, hash string) (*Request, error) {
 	q := &Request{}
@@ -113,8 +122,8 @@ func requestRow(ctx context.Context, tx *sql.Tx, hash string) (*Request, error) 
 // KindLegacy is the kind of rows from the time before the registry.
 const KindLegacy = "legacy"
 
-func standingOf(row *Request, m *artifact.Metadata, now time.Time) Claim {
-	c := Claim{Standing: Execute, RunID: m.RunID, Attempt: 1}
+func standingOf(row *Request, runID string, now time.Time) Claim {
+	c := Claim{Standing: Execute, RunID: runID, Attempt: 1}
 	if row == nil {
 		return c
 	}

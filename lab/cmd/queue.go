@@ -259,9 +259,6 @@ func isServed(view *queue.Overview, q queue.Waiting) bool {
 	return false
 }
 
-// defaultOut is how many trials of a search are out at a time; its stop rule may allow fewer.
-const defaultOut = 64
-
 // onQueue makes a search play its trials by the workers of a queue, where --on names one. The function
 // that it returns ends that.
 func onQueue(ctx context.Context, a *App, h *request.Host, s *family.Search, o searchOptions,
@@ -287,7 +284,7 @@ func onQueue(ctx context.Context, a *App, h *request.Host, s *family.Search, o s
 		l.Close()
 		return nil, err
 	}
-	to.Elsewhere, to.Out = player, defaultOut
+	to.Elsewhere, to.Out = player, player.Out
 	return func() {
 		if err := player.Close(); err != nil {
 			a.Logger.Warn("the queue keeps the job of this search a little longer", "error", err)

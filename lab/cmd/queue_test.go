@@ -56,7 +56,12 @@ func (l *lines) String() string {
 // startLab starts a lab; the test ends it.
 func startLab(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{exec.Command("lab", args...), &lines{}, make(chan struct{})}
+	return start(t, exec.Command("lab", args...))
+}
+
+func start(t *testing.T, c *exec.Cmd) *process {
+	t.Helper()
+	p := &process{c, &lines{}, make(chan struct{})}
 	p.Stdout, p.Stderr = p.said, p.said
 	p.WaitDelay = time.Second // its plugins have its output, too
 	if err := p.Start(); err != nil {
@@ -174,6 +179,36 @@ func TestWorkersOfAQueueChangeNothing(t *testing.T) {
 	}
 }
 
+// TestWorkersPlayAhead: a search whose stop rule ends it among trials that workers have played already leaves
+// the bytes of one that never began them, and so does one that goes on.
+func TestWorkersPlayAhead(t *testing.T) {
+	ring.Slow(t, "it plays two searches twice, once in another process")
+	key := signKeys(t)
+	url := serveQueue(t, "127.0.0.1:0", t.TempDir()).URL()
+	worker := startWorkers(t, 1, url, key)[0]
+	for _, c := range []struct {
+		modes string
+		runs  int
+	}{{`"fail"`, 20}, {`"fade", "fail", "follow"`, 25}} {
+		dir := makeSearched(t, fmt.Sprintf(`{"space": {"mode": {"type": "choice", "values": [%s]},
+			"period": {"type": "int", "low": 12, "high": 90}}, "method": "sobol", "max_trials": 24}`, c.modes))
+		alone, far := planned(t, dir), planned(t, dir)
+		codeAlone, _ := searching(t.Context(), t, dir, alone, io.Discard, "family", "run", "choosy", "--workers",
+			"1") // a capsule says how many threads a failed program had
+		code, out := searching(t.Context(), t, dir, far, io.Discard, "family", "run", "choosy", "--on", url,
+			"--sign-key", key)
+		if code != codeAlone {
+			t.Fatal(code, codeAlone, out, worker.said)
+		}
+		sameBytes(t, alone, far)
+		text, err := filepath.Glob(filepath.Join(far, "runs", "run_*"))
+		if err != nil || len(text) != c.runs {
+			t.Errorf("%s: %d runs, not %d: %v", c.modes, len(text), c.runs, err)
+		}
+		t.Logf("%s: %d trials played", c.modes, strings.Count(worker.said.String(), "choosy  t"))
+	}
+}
+
 // volatile is what differs between two executions of one search: the clock, and how busy the machine was.
 var volatile = regexp.MustCompile(
 	`20(2[5-9]|[3-9][0-9])-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|"(duration_ms|gomaxprocs)": ?[0-9]+`)
@@ -192,13 +227,24 @@ func compareAll(t *testing.T, one, two map[string]string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(one)) {
 		if one[name] != two[name] {
-			t.Errorf("%s differs:\n%.3000s\n\n%.3000s", name, one[name], two[name])
+			at := max(0, sameFor(one[name], two[name])-300)
+			t.Errorf("%s differs from byte %d on:\n%.1000s\n\n%.1000s", name, at, one[name][at:],
+				two[name][min(at, len(two[name])):])
 		}
 		delete(two, name)
 	}
 	for name := range two {
 		t.Errorf("%s is only in the second", name)
 	}
+}
+
+// sameFor is for how many bytes two texts are the same.
+func sameFor(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func everything(t *testing.T, state string) map[string]string {

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -35,6 +36,61 @@ type Errand struct {
 	PostPeek bool
 	// Apart gives each split a process of its own.
 	Apart bool
+}
+
+// Ahead is a trial that is played elsewhere before it is claimed: a Player of that one. Whoever claims it has
+// what came back if the errand is what was foreseen, and else lets it be played once more.
+type Ahead struct {
+	host   *Host
+	errand Errand
+	cancel context.CancelFunc
+	done   chan struct{}
+	files  map[string][]byte
+	err    error
+}
+
+// PlayAhead begins to play a trial elsewhere that may never be claimed, so that nothing of it is written down
+// here; nil where there is nothing to play. Drop must be called.
+func PlayAhead(ctx context.Context, h *Host, p *Prepared, plan Plan) (*Ahead, error) {
+	c, err := registry.Foresee(ctx, h.Registry, p.RequestHash)
+	if err != nil || c.Standing != registry.Execute {
+		return nil, err
+	}
+	key, err := p.Manifest.Request.TrialKey()
+	if err != nil {
+		return nil, err
+	}
+	post, err := h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key, p.RunID, plan.ID)
+	if err != nil {
+		return nil, err
+	}
+	a := &Ahead{host: h, done: make(chan struct{}),
+		errand: Errand{Attempt: c.Attempt, Plan: plan, PostPeek: post, Apart: h.Session == nil}}
+	ctx, a.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(a.done)
+		a.files, a.err = h.Elsewhere.Play(ctx, p, a.errand)
+	}()
+	return a, nil
+}
+
+// Play is Player.
+func (a *Ahead) Play(ctx context.Context, p *Prepared, e Errand) (map[string][]byte, error) {
+	if e != a.errand {
+		return a.host.Elsewhere.Play(ctx, p, e)
+	}
+	select {
+	case <-a.done:
+		return a.files, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Drop ends it.
+func (a *Ahead) Drop() {
+	a.cancel()
+	<-a.done
 }
 
 // fetch lets a trial be played elsewhere and stores what comes back under the lease.

@@ -250,7 +250,7 @@ func (s *slow) OnCandle(v sdk.View) (sdk.Intents, error) {
 }
 
 type choosyParams struct {
-	Mode   string `param:"mode" default:"follow" enum:"follow,fade,fail" doc:"What a cross means"`
+	Mode   string `param:"mode" default:"follow" enum:"follow,fade,fail,ponder" doc:"What a cross means"`
 	Calm   bool   `param:"calm" default:"false" doc:"Trade every other cross only"`
 	Period int    `param:"period" default:"10" min:"2" max:"500" doc:"Candles in the average"`
 }
@@ -260,6 +260,7 @@ type choosy struct {
 	mean indicator.SMA
 	last float64
 	n    int
+	long [3000]float64 // what it ponders
 }
 
 func newChoosy(p choosyParams) (sdk.Strategy, error) {
@@ -277,6 +278,11 @@ func (s *choosy) OnCandle(v sdk.View) (sdk.Intents, error) {
 	}
 	c := v.Candle().Close
 	s.mean.Add(c)
+	if s.Mode == "ponder" { // it follows, and takes as long as one that computes
+		for i := range s.long {
+			s.long[i] = s.long[i]/2 + c
+		}
+	}
 	above, was := c > s.mean.Value(), s.last
 	s.last = c - s.mean.Value()
 	if above == (was > 0) {
@@ -285,7 +291,7 @@ func (s *choosy) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if s.n++; s.Calm && s.n%2 == 0 {
 		return nil, nil
 	}
-	switch want := above == (s.Mode == "follow"); {
+	switch want := above == (s.Mode != "fade"); {
 	case want && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
 	case !want && v.Long():

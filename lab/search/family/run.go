@@ -38,10 +38,10 @@ type Options struct {
 	Waiting func(owner string)
 	// Author is who runs the search, for what is noted about people.
 	Author string
-	// Elsewhere plays the trials on other machines, Out of them at a time; nil plays them here. What is
-	// confirmed, and the selected run, are played here in any case.
+	// Elsewhere plays the trials on other machines, as many at a time as Out says; nil plays them here.
+	// What is confirmed, and the selected run, are played here in any case.
 	Elsewhere request.Player
-	Out       int
+	Out       func() int
 	// Apart gives each play a process of its own, and plays trials again that were played in sessions.
 	Apart bool
 	// Folders says which trials keep a folder; the number of trials decides if it is empty.
@@ -160,6 +160,8 @@ type round struct {
 	settled int      // places, in order
 	flying  int      // places: begun and not ended
 	late    []int    // places: another process is at them
+	scouted int      // places, in order: those before it are not played ahead any more
+	ahead   map[int]*request.Ahead
 
 	moved  chan struct{} // one of the above has changed
 	stop   chan struct{} // nothing more is to be begun
@@ -168,18 +170,24 @@ type round struct {
 }
 
 // play plays trials over the first windows. What it returns is in the order of the list,
-// cut where the stop rule has ended the family. Nothing is begun that the rule could keep
+// cut where the stop rule has ended the family. Nothing is claimed that the rule could keep
 // from counting, so that what is left in the registry is the same however many are played
-// at once. Trials that another process is at come last: by then it has answered them, or
-// its lease has run out.
+// at once; other machines play ahead of that. Trials that another process is at come last: by
+// then it has answered them, or its lease has run out.
 func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Trial, error) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &round{
 		generation: g, list: list, windows: windows, cancel: cancel,
 		trials: make([]*Trial, len(list)), errs: make([]error, len(list)),
-		moved: make(chan struct{}, 1), stop: make(chan struct{}),
+		ahead: map[int]*request.Ahead{}, moved: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
+	defer func() {
+		cancel()
+		for _, a := range r.ahead {
+			a.Drop()
+		}
+	}()
 	for begun := 0; ; {
 		r.pass(work, r.fresh(work, &begun), false)
 		late := slices.Sorted(slices.Values(r.late))
@@ -220,6 +228,7 @@ func (r *round) await(work context.Context, i int) bool {
 		if counts || idle {
 			return counts
 		}
+		r.scout(work, i)
 		select {
 		case <-r.moved:
 		case <-r.stop:
@@ -228,6 +237,35 @@ func (r *round) await(work context.Context, i int) bool {
 			return false
 		}
 	}
+}
+
+// scout lets other machines play ahead from a slot on, as many as may be out. What cannot be played ahead is
+// played, or fails, when it is begun.
+func (r *round) scout(work context.Context, from int) {
+	if r.options.Elsewhere == nil {
+		return
+	}
+	r.mu.Lock()
+	to := min(len(r.list), from+r.options.atOnce()-r.flying)
+	r.mu.Unlock()
+	for r.scouted = max(r.scouted, from); r.scouted < to; r.scouted++ {
+		if a := r.search.playAhead(work, r.list[r.scouted], r.windows, r.options); a != nil {
+			r.mu.Lock()
+			r.ahead[r.scouted] = a
+			r.mu.Unlock()
+		}
+	}
+}
+
+// takeAhead returns who plays the trial of a slot elsewhere, and what ends that.
+func (r *round) takeAhead(i int) (request.Player, func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.ahead[i]; a != nil {
+		delete(r.ahead, i)
+		return a, a.Drop
+	}
+	return r.options.Elsewhere, func() {}
 }
 
 // pass plays the trials of some slots side by side. Unless it is patient it passes over
@@ -266,9 +304,11 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	if !r.options.Apart {
 		session = r.sessions.Take()
 	}
+	elsewhere, drop := r.takeAhead(i)
 	t, fresh, err := r.search.playTrial(work, play{index: r.list[i], windows: r.windows, patient: patient,
-		session: session, elsewhere: r.options.Elsewhere, waiting: r.options.Waiting,
+		session: session, elsewhere: elsewhere, waiting: r.options.Waiting,
 		shelve: r.search.shelves(r.options)})
+	drop()
 	r.sessions.Put(session)
 	r.mu.Lock()
 	defer func() {
@@ -308,8 +348,8 @@ func workers(o Options) int {
 
 // atOnce is how many trials are under way at a time.
 func (o Options) atOnce() int {
-	if o.Elsewhere != nil && o.Out > 0 {
-		return o.Out
+	if o.Elsewhere != nil && o.Out != nil {
+		return o.Out()
 	}
 	return workers(o)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
@@ -15,7 +14,6 @@ import (
 	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/lab/stat"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // The statuses of a trial.
@@ -72,15 +70,6 @@ type Window struct {
 // errBusy is that of a trial that another process is at.
 var errBusy = errors.New("another process is at this trial")
 
-// isBusy reports whether a process holds the lease of a request.
-func (s *Search) isBusy(ctx context.Context, p *request.Prepared) (bool, error) {
-	r, err := s.host.Registry.GetRequest(ctx, p.RequestHash)
-	if errors.Is(err, registry.ErrNotFound) {
-		return false, nil
-	}
-	return r.Status == artifact.StatusRunning && r.LeaseUntil > market.FromTime(time.Now()).String(), err
-}
-
 // play is how a trial is to be played.
 type play struct {
 	index   int
@@ -113,8 +102,9 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 		answer, err = nil, p.Forget(ctx, &host, o.waiting)
 	}
 	if err == nil && answer == nil && !o.patient {
-		var taken bool
-		if taken, err = s.isBusy(ctx, p); err == nil && taken {
+		var now registry.Claim
+		now, err = registry.Foresee(ctx, s.host.Registry, p.RequestHash)
+		if err == nil && now.Standing == registry.Busy {
 			err = errBusy
 		}
 	}
@@ -151,6 +141,24 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 		t.FailureCode = failureCode(answer)
 	}
 	return t, fresh, nil
+}
+
+// playAhead begins to play a trial on another machine before it is known to count; nil where it does not.
+func (s *Search) playAhead(ctx context.Context, index, windows int, o Options) *request.Ahead {
+	host := *s.host
+	host.Elsewhere = o.Elsewhere
+	if !o.Apart {
+		host.Session = &run.Session{}
+	}
+	p, err := s.prepareTrial(index, windows)
+	if err != nil {
+		return nil
+	}
+	a, err := request.PlayAhead(ctx, &host, p, request.Plan{ID: s.ID, Index: int64(index)})
+	if err != nil {
+		return nil
+	}
+	return a
 }
 
 func failureCode(a *request.Answer) string {

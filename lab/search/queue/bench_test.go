@@ -9,7 +9,7 @@ import (
 )
 
 // cpu is how long this process has computed.
-func cpu(b *testing.B) time.Duration {
+func cpu(b testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

@@ -57,13 +57,24 @@ func (l *Link) getFile(ctx context.Context, sum, dir string) error {
 	}
 	defer to.Discard()
 	h := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(to, h), object); err != nil {
+	_, err = io.Copy(io.MultiWriter(to, h), object)
+	if got := hex.EncodeToString(h.Sum(nil)); err == nil && got != sum {
+		err = fmt.Errorf("%w: it has the SHA-256 %.12s and is not used", errDamaged, got)
+	}
+	if isDamaged(err) {
+		_ = l.blobs.Delete(ctx, sum) // its coordinator puts it there again
+	}
+	if err != nil {
 		return fmt.Errorf("file %.12s: %w", sum, err)
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
-		return fmt.Errorf("file %.12s has the SHA-256 %.12s: it is not used", sum, got)
-	}
 	return to.Replace(path, 0o600)
+}
+
+// errDamaged is of an object whose bytes are not what its name says.
+var errDamaged = errors.New("the object is damaged")
+
+func isDamaged(err error) bool {
+	return errors.Is(err, errDamaged) || errors.Is(err, jetstream.ErrDigestMismatch)
 }
 
 // putRun stores the files of a played trial and returns the hash of their archive.
@@ -89,7 +100,8 @@ func (l *Link) getRun(ctx context.Context, sum string) (map[string][]byte, error
 		return nil, err
 	}
 	if got := digest.SHA256Hex(text); got != sum {
-		return nil, fmt.Errorf("the files of a run have the SHA-256 %.12s, not %.12s", got, sum)
+		return nil, fmt.Errorf("%w: the files of a run have the SHA-256 %.12s, not %.12s", errDamaged, got,
+			sum)
 	}
 	return unpack(text)
 }

@@ -179,20 +179,21 @@ func tlsConfig(ca, cert, key string) (*tls.Config, error) {
 	return config, nil
 }
 
-// prepare makes streams and buckets, or finds them.
+// prepare finds streams and buckets, or makes them. It asks first: to make what is there has the server
+// write, and 200 workers that come at once would wait for each other until they give up.
 func (l *Link) prepare(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if l.js, err = jetstream.New(l.conn); err != nil {
 		return err
 	}
-	l.tasks, err = l.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: tasksStream,
-		Subjects: []string{taskPrefix + ">"}, Retention: jetstream.WorkQueuePolicy})
+	l.tasks, err = found(ctx, tasksStream, l.js.Stream, l.js.CreateOrUpdateStream, jetstream.StreamConfig{
+		Name: tasksStream, Subjects: []string{taskPrefix + ">"}, Retention: jetstream.WorkQueuePolicy})
 	if err != nil {
 		return err
 	}
-	l.dead, err = l.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: deadStream,
-		Subjects: []string{deadPrefix + ">"}, MaxAge: resultLife})
+	l.dead, err = found(ctx, deadStream, l.js.Stream, l.js.CreateOrUpdateStream, jetstream.StreamConfig{
+		Name: deadStream, Subjects: []string{deadPrefix + ">"}, MaxAge: resultLife})
 	if err != nil {
 		return err
 	}
@@ -202,18 +203,39 @@ func (l *Link) prepare(ctx context.Context) (err error) {
 		life time.Duration
 	}{{&l.jobs, jobsBucket, jobLife}, {&l.results, resultBucket, resultLife},
 		{&l.workers, workerBucket, workerLife}} {
-		*b.to, err = l.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: b.name, TTL: b.life})
+		*b.to, err = found(ctx, b.name, l.js.KeyValue, l.js.CreateOrUpdateKeyValue,
+			jetstream.KeyValueConfig{Bucket: b.name, TTL: b.life})
 		if err != nil {
 			return err
 		}
 	}
-	l.blobs, err = l.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: blobBucket})
+	l.blobs, err = found(ctx, blobBucket, l.js.ObjectStore, l.js.CreateOrUpdateObjectStore,
+		jetstream.ObjectStoreConfig{Bucket: blobBucket})
 	if err != nil {
 		return err
 	}
-	l.runs, err = l.js.CreateOrUpdateObjectStore(ctx,
+	l.runs, err = found(ctx, runBucket, l.js.ObjectStore, l.js.CreateOrUpdateObjectStore,
 		jetstream.ObjectStoreConfig{Bucket: runBucket, TTL: resultLife, Compression: true})
 	return err
+}
+
+// found returns what has a name on the server, and makes it if there is nothing.
+func found[T, C any](ctx context.Context, name string, find func(context.Context, string) (T, error),
+	create func(context.Context, C) (T, error), as C) (T, error) {
+	it, err := find(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) {
+		return create(ctx, as)
+	}
+	return it, err
+}
+
+// mend makes streams and buckets again that a server has lost; those that are there stay.
+func (l *Link) mend(ctx context.Context) {
+	if !l.conn.IsConnected() {
+		return
+	}
+	again := Link{conn: l.conn}
+	_ = again.prepare(ctx) // whoever asked asks again
 }
 
 // Close ends the connection.

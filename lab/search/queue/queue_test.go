@@ -16,6 +16,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/request"
 )
 
@@ -49,8 +50,8 @@ func submitting(t *testing.T, l *Link, epoch string, key *ecdsa.PrivateKey) *Sub
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Submitter{link: l, logger: hclog.NewNullLogger(), job: job, waiting: map[string]*errand{},
-		prefix: subjectOf(job.Engine, signer) + "." + epoch + "."}
+	s := &Submitter{link: l, signer: signer, logger: hclog.NewNullLogger(), job: job,
+		waiting: map[string]*errand{}, prefix: subjectOf(job.Engine, signer) + "." + epoch + "."}
 	if s.sealed, err = sign(job, key); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestWhatAWorkerDoesNotPlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.play(t.Context(), 0, aTask()); err == nil ||
-		!strings.Contains(err.Error(), "it is not used") {
+		!strings.Contains(err.Error(), "and is not used") {
 		t.Errorf("another program: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(w.kept, aSum)); err == nil {
@@ -205,7 +206,7 @@ func TestWhatAWorkerDoesNotPlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10_000 {
-		if out := s.out()[anEpoch+"."+aRun+"-1s"]; out != nil {
+		if out := s.errands()[anEpoch+"."+aRun+"-1s"]; out != nil {
 			s.mu.Lock()
 			why := out.why
 			s.mu.Unlock()
@@ -237,7 +238,7 @@ func TestTasksAreSubmittedAgain(t *testing.T) {
 	if err := l.tasks.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range s.out() {
+	for _, e := range s.errands() {
 		for range 2 { // the second finds the first
 			if err := s.publish(t.Context(), e); err != nil {
 				t.Fatal(err)
@@ -249,6 +250,66 @@ func TestTasksAreSubmittedAgain(t *testing.T) {
 	}
 	s.stop(errors.New("over"))
 	if err := <-back; err == nil || err.Error() != "over" {
+		t.Error(err)
+	}
+}
+
+// A server that is killed may keep a result and forget its files: the trial is played again. One that comes
+// back without its folder gets everything again.
+func TestWhatAServerForgets(t *testing.T) {
+	ring.Slow(t, "it waits until files are given up, and for a beat of the coordinator")
+	_, l := serveTest(t)
+	s := submitting(t, l, anEpoch, newKey(t))
+	s.files = map[string]string{}
+	back := asked(t, s)
+	w := &worker{Link: l, WorkOptions: WorkOptions{ID: "one"}}
+	id := anEpoch + "." + aRun + "-1s"
+	tasks := func() uint64 {
+		info, err := l.tasks.Info(t.Context())
+		if err != nil {
+			return 0
+		}
+		return info.State.Msgs
+	}
+	await := func(what string, is func() bool) {
+		t.Helper()
+		for range 10_000 {
+			if is() {
+				return
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		t.Fatal(what)
+	}
+	if err := l.tasks.Purge(t.Context()); err != nil { // it was played
+		t.Fatal(err)
+	}
+	files := map[string][]byte{"report.json": []byte("1")}
+	empty := &Result{Schema: resultSchema, RunID: aRun, Worker: "one", Content: contentOf(files),
+		Object: aSum}
+	if err := w.settle(t.Context(), id, empty); err != nil {
+		t.Fatal(err)
+	}
+	await("it is not submitted again", func() bool { return tasks() == 1 })
+
+	for _, name := range []string{tasksStream, "KV_" + resultBucket, "KV_" + jobsBucket} {
+		if err := l.js.DeleteStream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.done.Go(func() { s.live(t.Context()) })
+	s.done.Go(func() { s.recheck(t.Context()) })
+	await("it is not submitted to the new server", func() bool { return tasks() == 1 })
+	object, err := l.putRun(t.Context(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := *empty
+	full.Object = object
+	if err := w.settle(t.Context(), id, &full); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-back; err != nil {
 		t.Error(err)
 	}
 }

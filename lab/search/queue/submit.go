@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,11 +36,15 @@ type Submitter struct {
 	link   *Link
 	logger hclog.Logger
 	job    *Job
+	signer string // the id of its key
 	sealed []byte
-	prefix string // of the subjects of tasks
+	prefix string            // of the subjects of tasks
+	files  map[string]string // paths of what workers need, by hash
 
-	end  context.CancelFunc
-	done sync.WaitGroup
+	out   atomic.Int64
+	doubt atomic.Bool // the server may have lost something
+	end   context.CancelFunc
+	done  sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[string]*errand // by id
@@ -52,7 +58,7 @@ type errand struct {
 	text    []byte
 	result  chan *Result // one place
 	why     string       // the last trouble of a worker
-	since   time.Time
+	checked time.Time    // by recheck alone, once it is out
 }
 
 // Submit publishes the job of a search. Close must be called.
@@ -69,26 +75,34 @@ func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err erro
 	if s.sealed, err = sign(job, in.Key); err != nil {
 		return nil, err
 	}
-	signer, err := dsse.KeyID(in.Key.Public())
-	if err != nil {
+	if s.signer, err = dsse.KeyID(in.Key.Public()); err != nil {
 		return nil, err
 	}
-	s.prefix = subjectOf(job.Engine, signer) + "." + job.Epoch + "."
-	for sum, path := range files {
-		if err := l.putFile(ctx, sum, path); err != nil {
-			return nil, fmt.Errorf("queue: %w", err)
-		}
-	}
-	if _, err := l.jobs.Put(ctx, job.Epoch, s.sealed); err != nil {
+	s.prefix = subjectOf(job.Engine, s.signer) + "." + job.Epoch + "."
+	s.files = files
+	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
+	s.survey(ctx)
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.end = end
 	if err := s.listen(work); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.done.Go(func() { s.live(work) })
+	s.done.Go(func() { s.recheck(work) })
 	return s, nil
+}
+
+// equip puts onto the server what workers need, unless it is there.
+func (s *Submitter) equip(ctx context.Context) error {
+	for sum, path := range s.files {
+		if err := s.link.putFile(ctx, sum, path); err != nil {
+			return err
+		}
+	}
+	_, err := s.link.jobs.Put(ctx, s.job.Epoch, s.sealed)
+	return err
 }
 
 // subjectOf is where the tasks for one engine by one submitter are.
@@ -147,34 +161,66 @@ func (s *Submitter) listen(ctx context.Context) error {
 	return nil
 }
 
-// live keeps the job alive, and submits again what the server does not have any more.
+// live keeps the job alive, and gives the server again what workers need.
 func (s *Submitter) live(ctx context.Context) {
-	for {
-		pause(ctx, beat)
-		if ctx.Err() != nil {
-			return
-		}
-		if _, err := s.link.jobs.Put(ctx, s.job.Epoch, s.sealed); err != nil {
+	for ctx.Err() == nil {
+		if err := s.equip(ctx); err != nil {
 			s.logger.Debug("the queue does not answer", "error", err)
-			continue
+			s.link.mend(ctx)
+			s.doubt.Store(true)
 		}
-		for id, e := range s.out() {
-			if time.Since(e.since) < beat {
+		pause(ctx, beat)
+	}
+}
+
+// recheck asks for the results of trials that have been out for long, and submits again what the server does
+// not have any more: soon where it was away. It is apart from live, whose job must not run out while many
+// trials are out.
+func (s *Submitter) recheck(ctx context.Context) {
+	for seen := uint64(0); ctx.Err() == nil; pause(ctx, beat) {
+		s.survey(ctx)
+		patience := DefaultLostAfter
+		if n := s.link.conn.Stats().Reconnects; s.doubt.Swap(false) || n != seen {
+			seen, patience = n, 0
+		}
+		for id, e := range s.errands() {
+			if time.Since(e.checked) < patience {
 				continue
 			}
+			e.checked = time.Now()
 			if entry, err := s.link.results.Get(ctx, id); err == nil {
 				s.take(id, entry.Value())
-			} else if errors.Is(err, jetstream.ErrKeyNotFound) {
-				if err := s.publish(ctx, e); err != nil {
-					s.logger.Debug("the queue does not answer", "error", err)
-				}
+			} else if !errors.Is(err, jetstream.ErrKeyNotFound) || s.publish(ctx, e) != nil {
+				s.doubt.Store(true)
 			}
 		}
 	}
 }
 
-// out are the trials that are out.
-func (s *Submitter) out() map[string]*errand {
+// minOut is how many trials of a search are out at least.
+const minOut = 64
+
+// Out is how many trials are to be out at a time: each slot of the workers that there are has one to play and
+// finds another one after it.
+func (s *Submitter) Out() int { return max(minOut, int(s.out.Load())) }
+
+// survey counts the slots that play for this submitter.
+func (s *Submitter) survey(ctx context.Context) {
+	view, err := s.link.Look(ctx)
+	if err != nil {
+		return // as many as before
+	}
+	slots := 0
+	for _, w := range view.Workers {
+		if w.Engine == s.job.Engine && slices.Contains(w.Allows, s.signer) {
+			slots += w.Slots
+		}
+	}
+	s.out.Store(int64(2 * slots))
+}
+
+// errands are the trials that are out.
+func (s *Submitter) errands() map[string]*errand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make(map[string]*errand, len(s.waiting))
@@ -271,7 +317,7 @@ func (s *Submitter) bury(ctx context.Context, advisory []byte) error {
 	if !strings.HasPrefix(m.Subject, s.prefix) {
 		return nil
 	}
-	for id, e := range s.out() {
+	for id, e := range s.errands() {
 		if e.subject != m.Subject {
 			continue
 		}
@@ -310,21 +356,39 @@ func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
 		defer s.mu.Unlock()
 		delete(s.waiting, out.task.ID)
 	}()
-	var r *Result
-	select {
-	case <-ctx.Done():
-		s.withdraw(ctx, out)
-		return nil, context.Cause(ctx)
-	case r = <-out.result:
+	for {
+		var r *Result
+		select {
+		case <-ctx.Done():
+			s.withdraw(ctx, out)
+			return nil, context.Cause(ctx)
+		case r = <-out.result:
+		}
+		if r == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return nil, s.broken
+		}
+		if r.Code != "" {
+			return nil, request.Errorf(r.Code, "%s", r.Message)
+		}
+		files, err := s.collect(ctx, r)
+		if !errors.Is(err, errLost) {
+			return files, err
+		}
+		s.logger.Warn("the server has lost the files of a trial, which is played again", "run_id", r.RunID)
+		if err := s.resubmit(ctx, out); err != nil {
+			return nil, err
+		}
 	}
-	if r == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return nil, s.broken
-	}
-	if r.Code != "" {
-		return nil, request.Errorf(r.Code, "%s", r.Message)
-	}
+}
+
+// errLost is of a result whose files the server does not have: one that was killed may forget the last that
+// it has taken.
+var errLost = errors.New("the files of a result are lost")
+
+// collect takes the files of a result off the server.
+func (s *Submitter) collect(ctx context.Context, r *Result) (map[string][]byte, error) {
 	for try := 0; ; try++ {
 		files, err := s.link.getRun(ctx, r.Object)
 		if err == nil {
@@ -334,10 +398,38 @@ func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if try == 60 || errors.Is(err, jetstream.ErrObjectNotFound) && try == 5 {
-			return nil, fmt.Errorf("the files of run %s: %w", r.RunID, err)
+		gone := errors.Is(err, jetstream.ErrObjectNotFound) || isDamaged(err)
+		if gone && try >= 2 || try == 30 {
+			return nil, errLost
 		}
 		pause(ctx, again)
+	}
+}
+
+// resubmit takes a result back that is worth nothing and submits its trial again.
+func (s *Submitter) resubmit(ctx context.Context, out *errand) error {
+	for {
+		err := s.link.results.Delete(ctx, out.task.ID)
+		select {
+		case <-out.result: // the same one, by another way
+		default:
+		}
+		if err == nil {
+			err = s.publish(ctx, out)
+		}
+		s.mu.Lock()
+		broken := s.broken
+		s.mu.Unlock()
+		switch {
+		case broken != nil:
+			return broken
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		s.logger.Debug("the queue does not take a task", "error", err)
+		pause(ctx, again/4)
 	}
 }
 
@@ -356,7 +448,7 @@ func (s *Submitter) send(ctx context.Context, p *request.Prepared, e request.Err
 		return nil, err
 	}
 	out := &errand{task: t, text: text, subject: s.prefix + strings.TrimPrefix(t.ID, s.job.Epoch+"."),
-		result: make(chan *Result, 1), since: time.Now()}
+		result: make(chan *Result, 1), checked: time.Now()}
 	s.mu.Lock()
 	if s.broken != nil {
 		defer s.mu.Unlock()

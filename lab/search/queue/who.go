@@ -73,24 +73,10 @@ type Overview struct {
 // Look asks a server who does what.
 func (l *Link) Look(ctx context.Context) (*Overview, error) {
 	out := &Overview{Workers: []*State{}, Queue: []Waiting{}}
-	keys, err := l.workers.Keys(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoKeysFound) {
+	ctx, cancel := context.WithTimeout(ctx, 2*beat)
+	defer cancel()
+	if err := l.states(ctx, out); err != nil {
 		return nil, err
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		entry, err := l.workers.Get(ctx, key)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			continue // it has just left
-		}
-		if err != nil {
-			return nil, err
-		}
-		s, err := DecodeState(entry.Value())
-		if err != nil {
-			return nil, err
-		}
-		out.Workers = append(out.Workers, s)
 	}
 	info, err := l.tasks.Info(ctx, jetstream.WithSubjectFilter(taskPrefix+">"))
 	if err != nil {
@@ -110,4 +96,29 @@ func (l *Link) Look(ctx context.Context) (*Overview, error) {
 		return strings.Compare(a.Engine+a.Signer, b.Engine+b.Signer)
 	})
 	return out, nil
+}
+
+// states adds what all workers say, in one go, however many they are.
+func (l *Link) states(ctx context.Context, to *Overview) error {
+	all, err := l.workers.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = all.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case e := <-all.Updates():
+			if e == nil { // these were all
+				slices.SortFunc(to.Workers, func(a, b *State) int { return strings.Compare(a.ID, b.ID) })
+				return nil
+			}
+			s, err := DecodeState(e.Value())
+			if err != nil {
+				return err
+			}
+			to.Workers = append(to.Workers, s)
+		}
+	}
 }

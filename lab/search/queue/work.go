@@ -63,6 +63,7 @@ type bench struct {
 	host *request.Host
 	root *request.Prepared
 
+	play  func(context.Context, *Task) (map[string][]byte, error)
 	users int // counted under the worker's lock
 
 	sessions run.Sessions
@@ -104,12 +105,13 @@ func (w *worker) serve(ctx context.Context, slot int) {
 			var err error
 			if from, err = w.consumers(ctx); err != nil {
 				w.Logger.Debug("the queue does not answer", "error", err)
+				w.mend(ctx)
 				pause(ctx, again)
 				continue
 			}
 		}
 		wait := max(again, beat/time.Duration(len(from)))
-		batch, err := from[next%len(from)].Fetch(1, jetstream.FetchMaxWait(wait))
+		batch, err := w.pick(ctx, from, next).Fetch(1, jetstream.FetchMaxWait(wait))
 		if err != nil {
 			from = nil
 			pause(ctx, again/4)
@@ -151,6 +153,27 @@ func (w *worker) consumers(ctx context.Context) (list []jetstream.Consumer, err 
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// pick is the queue that a slot takes from: of the submitters with trials that wait, the one who has the
+// fewest under way, on all workers; in turn where nothing waits. So who comes later, or has shorter trials,
+// gets as many slots as who was there.
+func (w *worker) pick(ctx context.Context, from []jetstream.Consumer, turn int) jetstream.Consumer {
+	best, least := from[turn%len(from)], -1
+	for i := range from {
+		if len(from) == 1 {
+			break
+		}
+		c := from[(turn+i)%len(from)]
+		info, err := c.Info(ctx)
+		if err != nil {
+			break // the one whose turn it is finds out
+		}
+		if info.NumPending > 0 && (least < 0 || info.NumAckPending < least) {
+			best, least = c, info.NumAckPending
+		}
+	}
+	return best
 }
 
 // backOff is how long a task rests that could not be played for the nth time.
@@ -235,7 +258,7 @@ func (w *worker) play(ctx context.Context, slot int, t *Task) error {
 // perform plays the trial and stores its files.
 func (w *worker) perform(ctx context.Context, b *bench, t *Task) (*Result, error) {
 	r := &Result{Schema: resultSchema, RunID: t.RunID, Worker: w.ID}
-	files, err := b.perform(ctx, t)
+	files, err := b.play(ctx, t)
 	if refused, is := errors.AsType[*request.Error](err); is && request.Refuses(refused.Code) {
 		r.Code, r.Message = refused.Code, refused.Message
 		r.Content = digest.SHA256Hex([]byte(r.Code))
@@ -325,6 +348,7 @@ func (w *worker) equip(ctx context.Context, b *bench, epoch string) error {
 	if err != nil {
 		return err
 	}
+	b.play = b.perform
 	b.host, b.root, err = request.Equip(ctx, request.Equipment{Dir: dir, Blobs: w.kept, Engine: w.Engine,
 		Sandbox: w.Sandbox, Logger: w.Logger}, &b.job.Supplies)
 	if err != nil {
