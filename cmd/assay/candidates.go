@@ -23,7 +23,7 @@ import (
 
 // Candidates implements v1.Lab.
 func (l *lab) Candidates(ctx context.Context) ([]v1.Candidate, error) {
-	ids, err := l.shelf.IDs()
+	ids, err := l.packed.IDs()
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (l *lab) Candidates(ctx context.Context) ([]v1.Candidate, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c, err := l.shelf.Check(id, o)
+		c, err := l.packed.Check(id, o)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a folder that is no candidate, or is being removed
 		}
@@ -57,7 +57,7 @@ func (l *lab) Candidate(_ context.Context, revision string) (*v1.CandidateDetail
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.shelf.Check(revision, o)
+	c, err := l.packed.Check(revision, o)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &library.NotFoundError{Kind: library.KindCandidate, ID: revision}
 	}

@@ -26,7 +26,7 @@ const hostile = `<img src=x onerror="alert(1)">`
 func shelve(t *testing.T, state string, doc *bundle.Document, receipt []byte) string {
 	t.Helper()
 	id := doc.Bundle.CandidateRevisionID
-	dir := candidate.NewShelf(state).Dir(id)
+	dir := candidate.NewStore(state).Dir(id)
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, bundle.FileName), doc.Canonical, 0o600)
@@ -198,7 +198,7 @@ func readPlane(t *testing.T, recorder *apitest.Recorder, s *process, id string) 
 // deceive changes what was packed: it is found out, and named.
 func deceive(t *testing.T, recorder *apitest.Recorder, s *process, state, id string, doc *bundle.Document) {
 	t.Helper()
-	dir := candidate.NewShelf(state).Dir(id)
+	dir := candidate.NewStore(state).Dir(id)
 	receipt := filepath.Join(dir, candidate.ReceiptName)
 	text, err := os.ReadFile(receipt)
 	if err != nil {

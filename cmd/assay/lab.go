@@ -36,7 +36,7 @@ type lab struct {
 	store   *artifact.Store
 	candles *candle.Store
 	// For candidates: where they are, the pinned key of the control plane in PEM and its remembered log.
-	shelf      *candidate.Shelf
+	packed     *candidate.Store
 	controlKey []byte
 	seen       func() (*translog.Kept, error)
 	// For jobs.

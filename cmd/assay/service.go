@@ -188,7 +188,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	concluded := &lab{runs: runs, store: store, candles: candles, stateDir: cfg.stateDir,
 		strategies: strategies, backtests: launcher, checking: make(chan struct{}, 1),
 		jobs: s.openJobs(cfg), uploads: uploads, connectors: found, connectorDir: cfg.connectors.dir,
-		shelf: candidate.NewShelf(cfg.stateDir), controlKey: key, seen: s.policy.Seen}
+		packed: candidate.NewStore(cfg.stateDir), controlKey: key, seen: s.policy.Seen}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs,
 		library.New(store, runs, concluded.places), concluded, reader, launcher, exchanges, trading})
 }

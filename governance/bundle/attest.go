@@ -22,7 +22,7 @@ type Attestation struct {
 	KeyID     string
 	Principal string
 	Roles     []string // of the key, at this time
-	Said      *Said
+	Parsed    *ParsedStatement
 	Pointer   string // of its envelope in the body
 	// Known marks one that was recorded before.
 	Known bool
@@ -118,7 +118,7 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 		}
 		list = append(list, Attestation{
 			Envelope: signed.Envelope, PAESHA256: sum, KeyID: k.KeyID, Principal: k.Principal,
-			Roles: slices.Clone(k.Roles), Said: said, Pointer: at, Known: old,
+			Roles: slices.Clone(k.Roles), Parsed: said, Pointer: at, Known: old,
 		})
 	}
 	return list, nil
@@ -147,7 +147,7 @@ func refuseAttestation(reason, at, format string, args ...any) *Error {
 
 // common checks what all statements but that about a bundle carry: for whom it is, and,
 // where it is new, from when until when it holds.
-func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
+func (j Judge) common(said *ParsedStatement, id, at string, fresh bool) *Error {
 	c := said.Common
 	if c == nil {
 		return nil
@@ -177,7 +177,7 @@ func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
 
 // stops reports whether the statement only stops something: that works also when trust.json
 // has expired.
-func (s *Said) stops() bool {
+func (s *ParsedStatement) stops() bool {
 	switch p := s.Predicate.(type) {
 	case *Suspension, *Ending:
 		return true
@@ -189,7 +189,7 @@ func (s *Said) stops() bool {
 
 // within reports whether a key with these roles may make the statement. Types that count
 // for nothing may come from any key.
-func (s *Said) within(roles []string) bool {
+func (s *ParsedStatement) within(roles []string) bool {
 	any := func(of ...string) bool {
 		return slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(of, r) })
 	}
@@ -221,12 +221,12 @@ func (s *Said) within(roles []string) bool {
 func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 	own := append([]string{p.Bundle.Candidate.Owner, p.Bundle.SealRequest.RequestedBy}, j.Excluded...)
 	for _, a := range all {
-		if a.Said.Statement.PredicateType == TypeBundle {
+		if a.Parsed.Statement.PredicateType == TypeBundle {
 			own = append(own, a.Principal)
 		}
 	}
 	for _, a := range all {
-		if _, ok := a.Said.Predicate.(*Approval); ok && !a.Known &&
+		if _, ok := a.Parsed.Predicate.(*Approval); ok && !a.Known &&
 			slices.ContainsFunc(own, func(s string) bool {
 				return SamePrincipal(s, a.Principal)
 			}) {
@@ -250,7 +250,7 @@ func (t *Trust) CheckSigned(list []Attestation) *Error {
 		return nil
 	}
 	for _, a := range list {
-		if a.Said.Statement.PredicateType == TypeBundle {
+		if a.Parsed.Statement.PredicateType == TypeBundle {
 			return nil
 		}
 	}

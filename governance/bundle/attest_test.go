@@ -119,14 +119,14 @@ func TestWhoMaySayWhat(t *testing.T) {
 			}
 			a := list[0]
 			if a.KeyID != keyOf(t, key, "").KeyID || a.Principal == "" || len(a.Roles) != 1 ||
-				a.Said.Statement.PredicateType != predicateType {
+				a.Parsed.Statement.PredicateType != predicateType {
 				t.Errorf("%s: %+v", name, a)
 			}
-			if known := !strings.Contains(predicateType, "other"); a.Said.Known() != known {
-				t.Errorf("%s: known is %v", name, a.Said.Known())
+			if known := !strings.Contains(predicateType, "other"); a.Parsed.Known() != known {
+				t.Errorf("%s: known is %v", name, a.Parsed.Known())
 			}
-			if a.Said.Common != nil && !reflect.DeepEqual(a.Said.Predicate, predicate) {
-				t.Errorf("%s: %+v, want %+v", name, a.Said.Predicate, predicate)
+			if a.Parsed.Common != nil && !reflect.DeepEqual(a.Parsed.Predicate, predicate) {
+				t.Errorf("%s: %+v, want %+v", name, a.Parsed.Predicate, predicate)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ const maxMetadata = 256 << 10
 // MaxWaiver is how long a waiver may hold.
 const MaxWaiver = 7 * 24 * time.Hour
 
-// Said is the content of a statement, read strictly.
-type Said struct {
+// ParsedStatement is the content of a statement, read strictly.
+type ParsedStatement struct {
 	Statement Statement
 	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending, *Shadow,
 	// *HostedRun, *Dispute, *Commitment, *Reveal or *ServiceRun; nil for candidate-bundle and for types that
@@ -31,10 +31,12 @@ type Said struct {
 }
 
 // Known reports whether the statement's type counts for something.
-func (s *Said) Known() bool { return s.Predicate != nil || s.Statement.PredicateType == TypeBundle }
+func (s *ParsedStatement) Known() bool {
+	return s.Predicate != nil || s.Statement.PredicateType == TypeBundle
+}
 
 // Names reports whether one of the subjects has this SHA-256.
-func (s *Said) Names(sha256 string) bool {
+func (s *ParsedStatement) Names(sha256 string) bool {
 	for _, subject := range s.Statement.Subject {
 		if subject.Digest["sha256"] == sha256 {
 			return true
@@ -46,7 +48,7 @@ func (s *Said) Names(sha256 string) bool {
 // ReadStatement reads the payload of an attestation: an in-toto statement, whose
 // predicate is checked where its type is known. Every refusal is an InvalidAttestation
 // whose pointer is one inside the payload. No signature is looked at here.
-func ReadStatement(payload []byte) (*Said, *Error) {
+func ReadStatement(payload []byte) (*ParsedStatement, *Error) {
 	v, err := field.Parse(payload)
 	if err != nil {
 		err.Code = InvalidAttestation
@@ -54,7 +56,7 @@ func ReadStatement(payload []byte) (*Said, *Error) {
 	}
 	r := &field.Reader{As: InvalidAttestation}
 	o := r.Object(v, "", field.Names("_type subject predicateType"), field.Names("predicate"))
-	said := &Said{Statement: Statement{
+	said := &ParsedStatement{Statement: Statement{
 		Type:          o.OneOf("_type", InvalidAttestation, StatementType),
 		PredicateType: dsse.PermanentType(o.Form("filled", "predicateType")),
 	}}

@@ -212,7 +212,7 @@ func (s *submission) attest(recorded func(paeSHA256, keyID string) bool) error {
 // checkDrills holds what is new of drills against the records of their runs.
 func (s *submission) checkDrills() error {
 	for i := range s.list {
-		d, ok := s.list[i].Said.Predicate.(*bundle.Drill)
+		d, ok := s.list[i].Parsed.Predicate.(*bundle.Drill)
 		if !ok || s.list[i].Known {
 			continue
 		}
@@ -282,7 +282,7 @@ func (s *submission) rungs(w *promotion.World) []string {
 		held = append(held, bundle.RungVerified)
 	}
 	for i := range s.list {
-		if s.list[i].Said.Statement.PredicateType == bundle.TypeBundle {
+		if s.list[i].Parsed.Statement.PredicateType == bundle.TypeBundle {
 			held = append(held, bundle.RungSigned)
 		}
 	}
@@ -298,7 +298,7 @@ func (s *submission) rungs(w *promotion.World) []string {
 // warnPlans warns of approvals of a plan that is not the one at hand.
 func (s *submission) warnPlans(w *promotion.World, now time.Time) {
 	for i := range s.list {
-		a, ok := s.list[i].Said.Predicate.(*bundle.Approval)
+		a, ok := s.list[i].Parsed.Predicate.(*bundle.Approval)
 		if !ok || a.Action != "promote" {
 			continue
 		}
@@ -452,7 +452,7 @@ func (s *submission) warnRest(rungs []string) {
 	}
 	warned := map[string]bool{}
 	for i := range s.list {
-		if a := &s.list[i]; !a.Said.Known() && !warned[a.Pointer] {
+		if a := &s.list[i]; !a.Parsed.Known() && !warned[a.Pointer] {
 			warned[a.Pointer] = true
 			s.warn("UNKNOWN_PREDICATE_TYPE", "a statement of this type is kept, but counts for nothing",
 				a.Pointer)

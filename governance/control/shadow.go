@@ -17,7 +17,7 @@ func (s *submission) checkShadows(w *promotion.World) error {
 		}
 		at := s.list[i].Pointer + "/payload"
 		var answer *bundle.ChallengeAnswer
-		switch said := s.list[i].Said.Predicate.(type) {
+		switch said := s.list[i].Parsed.Predicate.(type) {
 		case *bundle.Shadow:
 			if refused := promotion.CheckShadow(w, s.id, said, at, s.p.opts.Now()); refused != nil {
 				return refused
@@ -44,7 +44,7 @@ func (s *submission) checkShadows(w *promotion.World) error {
 // checkSecond holds what a second key says of what others have said: about the candles of their days, or
 // their answer to a challenge.
 func checkSecond(w *promotion.World, id string, a *bundle.Attestation, at string) *bundle.Error {
-	switch said := a.Said.Predicate.(type) {
+	switch said := a.Parsed.Predicate.(type) {
 	case *bundle.Dispute:
 		return promotion.CheckDispute(w, id, a.KeyID, said, at)
 	case *bundle.Commitment:

@@ -27,7 +27,7 @@ type Entry struct {
 	// entries, nor with a seal's parts behind the first.
 	Document *bundle.Document
 	// Said is the attestation of a Recorded.
-	Said *bundle.Said
+	Attested *bundle.ParsedStatement
 	// Leaf is the hash of the entry in the tree, lower-case hex; "" where it is not known.
 	Leaf string
 }
@@ -353,10 +353,10 @@ func CheckTrust(w *World, e *Entry) error {
 }
 
 func approvalOf(e *Entry) (*bundle.Approval, bool) {
-	if e.Said == nil {
+	if e.Attested == nil {
 		return nil, false
 	}
-	a, ok := e.Said.Predicate.(*bundle.Approval)
+	a, ok := e.Attested.Predicate.(*bundle.Approval)
 	return a, ok
 }
 

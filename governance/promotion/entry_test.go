@@ -97,7 +97,7 @@ func TestCheckTrust(t *testing.T) {
 			}
 		}
 		said := noted(named)
-		said.Said = &bundle.Said{Predicate: &bundle.Approval{TrustDigest: other}}
+		said.Attested = &bundle.ParsedStatement{Predicate: &bundle.Approval{TrustDigest: other}}
 		if err := promotion.CheckTrust(p.w, said); err == nil {
 			t.Error("an approval under another trust.json")
 		}
@@ -192,7 +192,7 @@ func TestEachFieldCountsForTheID(t *testing.T) {
 		"another incident": {IncidentID: "j", Event: "open", Severity: "critical"},
 	} {
 		e := *base
-		e.Said = &bundle.Said{Statement: base.Said.Statement, Predicate: said}
+		e.Attested = &bundle.ParsedStatement{Statement: base.Attested.Statement, Predicate: said}
 		facts, err := promotion.FactsOf(&e)
 		if err != nil {
 			t.Fatal(err)

@@ -296,14 +296,14 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 	}
 	m.add(AttestationAdded, "", p)
 	kind := dsse.PermanentType(p.Type)
-	if e.Said == nil || e.Said.Statement.PredicateType != kind {
+	if e.Attested == nil || e.Attested.Statement.PredicateType != kind {
 		return fmt.Errorf("the recorded attestation is missing, or is another one")
 	}
-	if c := e.Said.Common; c != nil && c.CandidateRevisionID != m.seed.Revision {
+	if c := e.Attested.Common; c != nil && c.CandidateRevisionID != m.seed.Revision {
 		return fmt.Errorf("the attestation is about another revision")
 	}
 	by := By{PAESHA256: p.PAESHA256, KeyID: p.KeyID, Principal: p.Principal, Roles: p.Roles}
-	switch said := e.Said.Predicate.(type) {
+	switch said := e.Attested.Predicate.(type) {
 	case *bundle.Replay:
 		m.add(ReplayVerified, "", &Replay{by, *said})
 	case *bundle.Approval:
@@ -344,7 +344,7 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 		m.add(RunHosted, said.RunID, &Hosted{by, said.Hosted(e.Revision())})
 	case nil:
 		if kind == bundle.TypeBundle {
-			m.add(BundleSigned, "", &Signature{by, files(e.Said.Statement.Subject)})
+			m.add(BundleSigned, "", &Signature{by, files(e.Attested.Statement.Subject)})
 		}
 	}
 	return nil

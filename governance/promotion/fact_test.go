@@ -73,7 +73,7 @@ func recorded(t testing.TB, kind string, predicate any) *promotion.Entry {
 	revision := document(t).Bundle.CandidateRevisionID
 	return &promotion.Entry{
 		Seq: 8, Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(revision)},
-		Said: &bundle.Said{Statement: bundle.Statement{PredicateType: kind}, Predicate: predicate},
+		Attested: &bundle.ParsedStatement{Statement: bundle.Statement{PredicateType: kind}, Predicate: predicate},
 		Predicate: &promotion.Recorded{PAESHA256: sum, Type: kind, KeyID: sum, Principal: "p",
 			Roles: []string{"risk"}, RecordedAt: at},
 	}
@@ -212,7 +212,7 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, payload)
 			continue
 		}
-		read.Document, read.Said = e.Document, e.Said
+		read.Document, read.Attested = e.Document, e.Attested
 		a, errA := promotion.FactsOf(e)
 		b, errB := promotion.FactsOf(read)
 		if errA != nil || errB != nil || !slices.EqualFunc(a, b, func(x, y promotion.Fact) bool {
@@ -229,11 +229,11 @@ func TestEntriesThatDoNotFit(t *testing.T) {
 	other := seal(t)
 	other.Subject[0].Digest["sha256"] = sum
 	silent := recorded(t, bundle.TypeWaiver, &bundle.Waiver{})
-	silent.Said = nil
+	silent.Attested = nil
 	swapped := recorded(t, bundle.TypeWaiver, &bundle.Waiver{})
-	swapped.Said.Statement.PredicateType = bundle.TypeDrill
+	swapped.Attested.Statement.PredicateType = bundle.TypeDrill
 	about := recorded(t, bundle.TypeWaiver, &bundle.Waiver{})
-	about.Said.Common = &bundle.Common{CandidateRevisionID: "cr-" + sum}
+	about.Attested.Common = &bundle.Common{CandidateRevisionID: "cr-" + sum}
 	nobody := recorded(t, bundle.TypeWaiver, &bundle.Waiver{})
 	nobody.Subject = nil
 	undated := decision(t, "", "research/pending", promotion.CauseFirst)

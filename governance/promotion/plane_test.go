@@ -356,7 +356,7 @@ func (p *plane) record(id string, s statement) []promotion.Fact {
 	p.t.Helper()
 	common := bundle.Common{LogOrigin: origin, CandidateRevisionID: id, MadeAt: p.stamp(),
 		ExpiresAt: p.now.Add(5 * day).Format(time.RFC3339Nano), Reason: "because"}
-	said := &bundle.Said{Statement: bundle.Statement{PredicateType: s.kind}, Predicate: s.predicate}
+	said := &bundle.ParsedStatement{Statement: bundle.Statement{PredicateType: s.kind}, Predicate: s.predicate}
 	if doc, ok := p.files[id]; ok {
 		said.Statement.Subject = []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}
 	}
@@ -417,7 +417,7 @@ func (p *plane) record(id string, s statement) []promotion.Fact {
 		p.t.Fatalf("%v", err)
 	}
 	return p.append(&promotion.Entry{
-		Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(id)}, Said: said,
+		Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(id)}, Attested: said,
 		Predicate: &promotion.Recorded{
 			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %s %v", s.by, s.kind, id, text,
 				said.Statement.Subject)), Type: s.kind,

@@ -67,7 +67,7 @@ func (p *player) compare(ctx context.Context, id string) (*bundle.ComparedRun, e
 	if len(rules.Execution) == 0 || string(rules.Execution) == "null" {
 		rules.Execution = p.rules.Execution
 	}
-	q := question{
+	q := playRequest{
 		b: p.b, rules: &rules, cash: json.Number(asked.InitialCash), limits: limits,
 		start: first.Time(), end: tf.Next(last).Time(),
 	}
@@ -78,8 +78,8 @@ func (p *player) compare(ctx context.Context, id string) (*bundle.ComparedRun, e
 	if err != nil {
 		return nil, err
 	}
-	if p.said.Sandbox == "" {
-		p.said.Sandbox = got.sandbox
+	if p.reported.Sandbox == "" {
+		p.reported.Sandbox = got.sandbox
 	}
 	shadow := map[execution]int64{}
 	for _, f := range got.fills {

@@ -128,7 +128,7 @@ func (s *Stage) bringSeries(ctx context.Context, req fetch.Request) error {
 
 // playNew plays a window on the newest candles. Where the warm-up lacks some and the exchange has
 // them, it fetches them and plays again.
-func (p *player) playNew(ctx context.Context, q question) (*played, error) {
+func (p *player) playNew(ctx context.Context, q playRequest) (*played, error) {
 	s := p.w.Stage
 	got, err := s.play(ctx, p.c, q)
 	for n := 0; err == nil && got.short > 0 && s.fetches() && n < histories; n++ {

@@ -185,8 +185,8 @@ func (s *Stage) files(sum string, text []byte) error {
 	return nil
 }
 
-// question is one play: of [Start, End), with pins of candles where they are not the newest.
-type question struct {
+// playRequest is one play: of [Start, End), with pins of candles where they are not the newest.
+type playRequest struct {
 	b          *bundle.Bundle
 	rules      *artifact.Request // money and execution of the baseline
 	cash       json.Number
@@ -204,7 +204,7 @@ type played struct {
 }
 
 // play drives the program over the candles of a window.
-func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*played, error) {
+func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q playRequest) (*played, error) {
 	rules, err := openEnded(q.rules.Execution)
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (s *Stage) launcher(c *catalog.Catalog, store *candle.Store) *run.Launcher 
 }
 
 // request is a question by the rules of the baseline over a window.
-func request(c *catalog.Catalog, q question, from, to market.Time) runner.StartRequest {
+func request(c *catalog.Catalog, q playRequest, from, to market.Time) runner.StartRequest {
 	start, end := from.String(), to.String()
 	return runner.StartRequest{
 		Mode: runner.ModeBacktest, StrategyName: c.Strategies()[0].Name, StrategyParams: q.b.Strategy.Params,
@@ -265,7 +265,7 @@ func request(c *catalog.Catalog, q question, from, to market.Time) runner.StartR
 
 // answer plays the window of a challenge by the rules and on the candles of the baseline, as a
 // replay does, without the limits of a live run.
-func (s *Stage) answer(ctx context.Context, c *catalog.Catalog, q question,
+func (s *Stage) answer(ctx context.Context, c *catalog.Catalog, q playRequest,
 	asked *bundle.Challenge) (a *bundle.ChallengeAnswer, sandbox string, err error) {
 	from, to, err := asked.Window(q.rules.Timeframe)
 	if err != nil {

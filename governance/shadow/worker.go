@@ -149,7 +149,7 @@ func (w *Worker) one(ctx context.Context, origin string, oldest time.Time, r *pr
 		Timeframe: rules.Timeframe,
 		Days:      []bundle.ShadowDay{},
 	}
-	p := &player{w: w, c: c, b: b, rules: rules, splits: splits, now: now, oldest: oldest, said: &said}
+	p := &player{w: w, c: c, b: b, rules: rules, splits: splits, now: now, oldest: oldest, reported: &said}
 	if r.PlayedRevisionID == r.CandidateRevisionID {
 		err := p.newDays(ctx, r)
 		var early *earlyError
@@ -232,14 +232,14 @@ func (s *Stage) read(run, name, sum string, into any) error {
 
 // player is one revision with its program.
 type player struct {
-	w      *Worker
-	c      *catalog.Catalog
-	b      *bundle.Bundle
-	rules  *artifact.Request
-	splits *artifact.Splits
-	now    time.Time
-	oldest time.Time // the first day that any revision waits for
-	said   *bundle.Shadow
+	w        *Worker
+	c        *catalog.Catalog
+	b        *bundle.Bundle
+	rules    *artifact.Request
+	splits   *artifact.Splits
+	now      time.Time
+	oldest   time.Time // the first day that any revision waits for
+	reported *bundle.Shadow
 }
 
 // newDays plays from the first day on, and states those that are not known yet.
@@ -269,12 +269,12 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 	if err != nil {
 		return err
 	}
-	q := question{b: p.b, rules: p.rules, cash: cash, limits: limits, start: first, end: end}
+	q := playRequest{b: p.b, rules: p.rules, cash: cash, limits: limits, start: first, end: end}
 	got, err := p.playNew(ctx, q)
 	if err != nil {
 		return err
 	}
-	if p.said.Fetches, err = p.answers(ctx, data, next, end); err != nil {
+	if p.reported.Fetches, err = p.answers(ctx, data, next, end); err != nil {
 		return err
 	}
 	for i := range got.days {
@@ -288,13 +288,13 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 		return fmt.Errorf("the %d days that were stated come out otherwise now: their candles have "+
 			"changed or came from another --source, or the program does not decide the same twice", r.Days)
 	}
-	p.said.Sandbox, p.said.Days = got.sandbox, got.days[r.Days:]
-	for i := max(0, len(p.said.Days)-bundle.MarkDays); i < len(p.said.Days); i++ {
-		d := &p.said.Days[i]
+	p.reported.Sandbox, p.reported.Days = got.sandbox, got.days[r.Days:]
+	for i := max(0, len(p.reported.Days)-bundle.MarkDays); i < len(p.reported.Days); i++ {
+		d := &p.reported.Days[i]
 		d.Marks = chunkOf(data, d.Begin()).marks(bundle.MarkStep(d.Rows))
 	}
 	if r.Days == 0 {
-		p.said.Promise = p.promise(ctx, limits, cash)
+		p.reported.Promise = p.promise(ctx, limits, cash)
 	}
 	return nil
 }
@@ -313,11 +313,11 @@ func (p *player) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a, sandbox, err := p.w.Stage.answer(ctx, p.c, question{b: p.b, rules: p.rules}, asked)
+	a, sandbox, err := p.w.Stage.answer(ctx, p.c, playRequest{b: p.b, rules: p.rules}, asked)
 	if err != nil {
 		return err
 	}
-	p.said.Challenge, p.said.Sandbox = a, cmp.Or(p.said.Sandbox, sandbox)
+	p.reported.Challenge, p.reported.Sandbox = a, cmp.Or(p.reported.Sandbox, sandbox)
 	return nil
 }
 
@@ -325,7 +325,7 @@ func (p *player) answer(ctx context.Context) error {
 func (p *player) stamp(d *bundle.ShadowDay, data []dataset, begin time.Time) {
 	c := chunkOf(data, begin)
 	d.Rows, d.Chunk = c.rows(), c.sum()
-	came, ok := fetchedAt(p.said.Fetches, begin)
+	came, ok := fetchedAt(p.reported.Fetches, begin)
 	if !ok {
 		came = p.now.Truncate(time.Second)
 	}
@@ -341,7 +341,7 @@ func (p *player) promise(ctx context.Context, limits *risk.Limits, cash json.Num
 		return nil
 	}
 	s := p.splits.Splits[i]
-	q := question{
+	q := playRequest{
 		b: p.b, rules: p.rules, cash: cash, limits: limits, pins: pinsOf(p.rules),
 		start: bundle.FirstShadowDay(s.TSFrom.Time()), end: s.TSTo.Time().Truncate(24 * time.Hour),
 	}

@@ -500,7 +500,7 @@ func (r *row) checkAttestation() error {
 	if refused != nil {
 		return fmt.Errorf("its attestation: %w", refused)
 	}
-	r.entry.Said, r.signed = said, signed
+	r.entry.Attested, r.signed = said, signed
 	return nil
 }
 

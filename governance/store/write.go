@@ -191,9 +191,9 @@ func (t *Tx) Record(revision string, a *bundle.Attestation) error {
 	}
 	t.proofs = append(t.proofs, []any{a.PAESHA256, a.KeyID, t.s.d.size, string(text)})
 	_, err = t.Append(&promotion.Entry{Type: bundle.TypeRecorded,
-		Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Said: a.Said,
+		Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Attested: a.Parsed,
 		Predicate: &promotion.Recorded{
-			PAESHA256: a.PAESHA256, Type: a.Said.Statement.PredicateType, KeyID: a.KeyID,
+			PAESHA256: a.PAESHA256, Type: a.Parsed.Statement.PredicateType, KeyID: a.KeyID,
 			Principal: a.Principal, Roles: a.Roles, RecordedAt: t.Stamp(),
 			TrustDigest: promotion.TrustNamed(t.World()),
 		}})

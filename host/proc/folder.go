@@ -11,9 +11,9 @@ import (
 	"github.com/assay-run/assay/host/base/file"
 )
 
-// room holds the socket folders of this process, so that those of a host that was killed
+// sockets holds the socket folders of this process, so that those of a host that was killed
 // can be told from those in use: see [file.Workdir].
-var room struct {
+var sockets struct {
 	sync.Mutex
 	*file.Workdir
 	root  string
@@ -30,23 +30,23 @@ type socketFolder struct {
 // newSocketFolder makes the folder. The first one of a process removes what killed hosts of
 // the same user have left. The path of a socket ends at 108 bytes, and go-plugin adds some 45.
 func newSocketFolder() (*socketFolder, error) {
-	room.Lock()
-	defer room.Unlock()
-	if room.Workdir == nil {
-		if err := enterRoom(); err != nil {
+	sockets.Lock()
+	defer sockets.Unlock()
+	if sockets.Workdir == nil {
+		if err := makeSocketRoot(); err != nil {
 			return nil, err
 		}
 	}
-	room.count++
-	dir := filepath.Join(room.Dir(), strconv.Itoa(room.count))
+	sockets.count++
+	dir := filepath.Join(sockets.Dir(), strconv.Itoa(sockets.count))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	room.used++
+	sockets.used++
 	return &socketFolder{dir: dir}, nil
 }
 
-func enterRoom() error {
+func makeSocketRoot() error {
 	base := os.TempDir()
 	if len(base) > 20 {
 		base = "/tmp"
@@ -61,13 +61,13 @@ func enterRoom() error {
 	if err := ownPrivate(root); err != nil {
 		return err
 	}
-	room.root = root
-	if room.Workdir, err = file.NewWorkdir(root); err != nil {
+	sockets.root = root
+	if sockets.Workdir, err = file.NewWorkdir(root); err != nil {
 		return err
 	}
 	if err := ownPrivate(root); err != nil { // made by another user in between
-		_ = room.Close()
-		room.Workdir = nil
+		_ = sockets.Close()
+		sockets.Workdir = nil
 		return err
 	}
 	return nil
@@ -93,13 +93,13 @@ func ownPrivate(path string) error {
 // does nothing.
 func (f *socketFolder) remove() {
 	f.once.Do(func() {
-		room.Lock()
-		defer room.Unlock()
+		sockets.Lock()
+		defer sockets.Unlock()
 		_ = os.RemoveAll(f.dir)
-		if room.used--; room.used == 0 {
-			_ = room.Close()
-			_ = file.RemoveWorkdirs(room.root)
-			room.Workdir = nil
+		if sockets.used--; sockets.used == 0 {
+			_ = sockets.Close()
+			_ = file.RemoveWorkdirs(sockets.root)
+			sockets.Workdir = nil
 		}
 	})
 }

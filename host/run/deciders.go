@@ -46,7 +46,7 @@ func (l *Lockstep) Decide(e *sim.Engine) (intents []market.Intent, err error) {
 	return intents, err
 }
 
-// Ask is Decide for an account that is no simulator's. It is called without the gate.
+// FromProject is Decide for an account that is no simulator's. It is called without the gate.
 func (l *Lockstep) Ask(s *wire.Step) ([]market.Intent, error) {
 	if l.inputs != nil {
 		s.Inputs = l.inputs(s.CloseTime)

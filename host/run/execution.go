@@ -76,7 +76,7 @@ type Execution struct {
 	assumptions    []artifact.Note
 	warnings       []artifact.Note
 	started, ended time.Time
-	said           Said
+	output         PluginOutput
 }
 
 var _ interface {
@@ -173,13 +173,13 @@ func (x *Execution) Input() (in metric.Input) {
 func (x *Execution) currentResults() (*artifact.Results, metric.Input) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	r, in, bad := x.rec.Picture(x.engine, &x.said, !x.ended.IsZero())
+	r, in, bad := x.rec.Picture(x.engine, &x.output, !x.ended.IsZero())
 	for _, err := range bad {
 		x.log.Error("the account cannot be valued", "error", err)
 	}
 	r.Assumptions, r.Warnings = append([]artifact.Note{}, x.assumptions...),
 		append([]artifact.Note{}, x.warnings...)
-	r.Warnings = append(append(r.Warnings, x.rec.Warnings()...), x.said.Warnings()...)
+	r.Warnings = append(append(r.Warnings, x.rec.Warnings()...), x.output.Warnings()...)
 	r.DataHash, r.Window = x.data.hash, x.data.window
 	r.LateMessages = x.engine.Stats().LateMessages
 	in.Timeframe, in.Calendar = x.data.timeframe, x.data.calendar()
@@ -201,7 +201,7 @@ func (x *Execution) Digest() string {
 func (x *Execution) Look() runner.Look {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	return x.rec.Look(x.engine, &x.said, !x.ended.IsZero())
+	return x.rec.Look(x.engine, &x.output, !x.ended.IsZero())
 }
 
 // OrdersAt implements runner.Watched.
@@ -228,11 +228,11 @@ func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) (kno
 func (x *Execution) Published() Published {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	return x.said.Published(x.data.window.Start)
+	return x.output.Published(x.data.window.Start)
 }
 
-// Scene is where a run stands: what is needed to understand how it failed.
-type Scene struct {
+// Snapshot is where a run stands: what is needed to understand how it failed.
+type Snapshot struct {
 	// Step is the newest step in the host's books, counted from 0 with the warm-up; -1
 	// before the first. In co-simulation the plugin may have been ahead of it.
 	Step int64
@@ -247,27 +247,27 @@ type Scene struct {
 	Positions    []market.Position
 	OpenOrders   []market.Order
 	// Candles are the newest ones, oldest first; CandlesTotal counts all up to Step.
-	Candles      []SceneCandle
+	Candles      []SnapshotCandle
 	CandlesTotal int64
 	// Lines are the newest decision lines, oldest first; LinesTotal counts all.
 	Lines      [][]byte
 	LinesTotal int64
 }
 
-// SceneCandle is a candle that closed at a step.
-type SceneCandle struct {
+// SnapshotCandle is a candle that closed at a step.
+type SnapshotCandle struct {
 	Step   int64
 	Symbol market.Symbol
 	market.Candle
 }
 
-// Scene looks at a run that has ended or failed, with at most so many events of each
+// Snapshot looks at a run that has ended or failed, with at most so many events of each
 // kind. Call it before Close. It reads the candles up to the step again, so that a
 // run which does not fail pays nothing.
-func (x *Execution) Scene(events int) (Scene, error) {
+func (x *Execution) Snapshot(events int) (Snapshot, error) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	s := Scene{
+	s := Snapshot{
 		Step: x.engine.Step(), Window: x.data.layout.window, Warmup: x.data.layout.warmup, Over: x.over,
 		Time: x.lastCandle(),
 		Cash: x.engine.CashExact(), OpenOrders: x.engine.OpenOrders(),

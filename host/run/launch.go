@@ -136,11 +136,11 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 		data: &runData{sources: p.sources, inputs: p.inputs, timeframe: p.Timeframe},
 	}
 	x.chunked = x.mode == ModeCoSimulation && (l.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
-	x.said.Limits, x.said.Quiet, x.said.Symbols = ChartLimits(), !p.split.Series, p.Symbols
+	x.output.Limits, x.output.Quiet, x.output.Symbols = ChartLimits(), !p.split.Series, p.Symbols
 	if p.split.Series || p.split.SeriesFile {
-		x.said.Limits = SeriesLimits()
+		x.output.Limits = SeriesLimits()
 	}
-	x.said.KeepFile(p.split.ID, p.split.LogFile)
+	x.output.KeepFile(p.split.ID, p.split.LogFile)
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
 	go func() { defer close(described); x.data.describeWindow() }()
@@ -214,7 +214,7 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*P
 }
 
 // take keeps what the plugin says beside its decisions.
-func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
+func (x *Execution) take(m *strategypb.PluginMessage) error { return x.output.Take(m, x.gate, x.log) }
 
 // newStart is what opens the conversation with the plugin.
 func newStart(runID string, p *plan, mode Mode) wire.Start {
@@ -242,7 +242,7 @@ func newStart(runID string, p *plan, mode Mode) wire.Start {
 // makeEngine lays the warm-up before the window and makes engine, recorder and decider.
 func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error {
 	x.data.layout = newLayout(p.sources, warmup, p.split.Drive)
-	x.said.Steps = int(x.data.layout.total)
+	x.output.Steps = int(x.data.layout.total)
 	x.data.window = windowOf(p.sources, x.data.layout.candles)
 	cfg := sim.Config{
 		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,

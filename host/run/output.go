@@ -37,8 +37,8 @@ func ChartLimits() Limits { return Limits{MaxSeries, maxSeriesPoints, MaxSeries 
 // SeriesLimits are those of a run whose series are asked for.
 func SeriesLimits() Limits { return Limits{wire.MaxSeries, maxPublished, maxPublished} }
 
-// Said collects the log lines and annotations of a run. It is guarded by the run's gate.
-type Said struct {
+// PluginOutput collects the log lines and annotations of a run. It is guarded by the run's gate.
+type PluginOutput struct {
 	lines []artifact.LogLine
 	total int64 // lines ever
 	// Limits are what is kept. Quiet runs do not warn of what is beyond: it is not shown.
@@ -57,11 +57,13 @@ type Said struct {
 }
 
 // KeepFile keeps the lines of log.jsonl up to so many bytes, as those of a split.
-func (s *Said) KeepFile(split string, limit int) { s.file = transcript{split: split, limit: limit} }
+func (s *PluginOutput) KeepFile(split string, limit int) {
+	s.file = transcript{split: split, limit: limit}
+}
 
 // Take reads one message of annotations or log lines. It holds the gate while it keeps
 // them; a caller that waits for the plugin has it open.
-func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Logger) error {
+func (s *PluginOutput) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Logger) error {
 	if m.GetLogLines() != nil {
 		lines, dropped, err := wire.LogLinesFromProto(m.GetLogLines())
 		if err != nil {
@@ -96,7 +98,7 @@ func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Log
 }
 
 // countLine refuses more lines of a step than the SDK lets through.
-func (s *Said) countLine(step int64) error {
+func (s *PluginOutput) countLine(step int64) error {
 	if step != s.step {
 		s.step, s.atStep = step, 0
 	}
@@ -108,7 +110,7 @@ func (s *Said) countLine(step int64) error {
 }
 
 // countSeries refuses more series in a run than the SDK lets through, and those of other symbols.
-func (s *Said) countSeries(p wire.Series) error {
+func (s *PluginOutput) countSeries(p wire.Series) error {
 	if p.Symbol != "" && !slices.Contains(s.Symbols, p.Symbol) {
 		return &wire.ProtocolError{Field: "series.symbol",
 			Message: fmt.Sprintf("%.40q is no symbol of this run", p.Symbol)}
@@ -124,21 +126,21 @@ func (s *Said) countSeries(p wire.Series) error {
 }
 
 // Host adds a line of the host's own.
-func (s *Said) Host(at market.Time, level, message string, fields market.Fields) {
+func (s *PluginOutput) Host(at market.Time, level, message string, fields market.Fields) {
 	line := artifact.LogLine{Time: at, Level: level, Source: "host", Message: message, Fields: fields}
 	s.file.add(nil, line)
 	s.add(line)
 }
 
 // newest returns the time of the newest line.
-func (s *Said) newest() market.Time {
+func (s *PluginOutput) newest() market.Time {
 	if len(s.lines) == 0 {
 		return 0
 	}
 	return s.lines[len(s.lines)-1].Time
 }
 
-func (s *Said) addLine(log hclog.Logger, l wire.LogLine) {
+func (s *PluginOutput) addLine(log hclog.Logger, l wire.LogLine) {
 	line := artifact.LogLine{Time: l.Time, Level: l.Level, Source: "plugin", Message: l.Message,
 		Fields: l.Fields}
 	s.file.add(&l.Step, line)
@@ -171,7 +173,7 @@ func printable(text string) string {
 	return text
 }
 
-func (s *Said) add(line artifact.LogLine) {
+func (s *PluginOutput) add(line artifact.LogLine) {
 	if len(s.lines) >= MaxLogLines {
 		s.lines = append(s.lines[:0:0], s.lines[MaxLogLines/10:]...)
 	}
@@ -179,7 +181,7 @@ func (s *Said) add(line artifact.LogLine) {
 	s.total++
 }
 
-func (s *Said) addPoints(p wire.Series) {
+func (s *PluginOutput) addPoints(p wire.Series) {
 	for i := range s.series {
 		if have := &s.series[i]; have.Name == p.Name && have.Symbol == p.Symbol {
 			s.extend(have, p)
@@ -194,7 +196,7 @@ func (s *Said) addPoints(p wire.Series) {
 	s.extend(&s.series[len(s.series)-1], p)
 }
 
-func (s *Said) extend(a *artifact.Annotation, p wire.Series) {
+func (s *PluginOutput) extend(a *artifact.Annotation, p wire.Series) {
 	n := min(len(p.Times), s.Limits.Each-len(a.Time), s.Limits.All-s.points)
 	all := min(s.Steps, s.Limits.Each, s.Limits.All)
 	a.Time = append(withRoom(a.Time, n, all), p.Times[:n]...)
@@ -217,13 +219,13 @@ func withRoom[T any](list []T, n, all int) []T {
 	return bigger
 }
 
-func (s *Said) lose(points int64) {
+func (s *PluginOutput) lose(points int64) {
 	s.dropped += points
 	s.lost += points
 }
 
 // Warnings names the published points that were left out.
-func (s *Said) Warnings() []artifact.Note {
+func (s *PluginOutput) Warnings() []artifact.Note {
 	if s.lost == 0 || s.Quiet {
 		return nil
 	}
@@ -233,7 +235,7 @@ func (s *Said) Warnings() []artifact.Note {
 }
 
 // Annotations returns a copy whose points are shared: they are only appended to.
-func (s *Said) Annotations() []artifact.Annotation {
+func (s *PluginOutput) Annotations() []artifact.Annotation {
 	return append([]artifact.Annotation{}, s.series...)
 }
 
@@ -256,7 +258,7 @@ type Published struct {
 }
 
 // Published returns what the strategy published after the start of a window.
-func (s *Said) Published(start market.Time) Published {
+func (s *PluginOutput) Published(start market.Time) Published {
 	p := Published{Series: map[string]Points{}, Complete: s.Limits == SeriesLimits() && s.lost == 0}
 	for _, a := range s.series {
 		// A step of the window has a candle that opened in it, so it closes after its start.

@@ -13,7 +13,7 @@ import (
 )
 
 func TestPublishedIsBounded(t *testing.T) {
-	s := Said{Limits: Limits{Series: 2, Each: 5, All: 8}}
+	s := PluginOutput{Limits: Limits{Series: 2, Each: 5, All: 8}}
 	points := func(name string, n int) wire.Series {
 		return wire.Series{Name: name, Times: make([]market.Time, n), Values: make([]float64, n)}
 	}
@@ -30,7 +30,7 @@ func TestPublishedIsBounded(t *testing.T) {
 func TestLogKeepsKeysAndValues(t *testing.T) {
 	var service bytes.Buffer
 	logger := hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: &service, DisableTime: true})
-	s := Said{}
+	s := PluginOutput{}
 	s.KeepFile("train", 1<<20)
 	fields := market.Fields{{Key: "side", Value: "buy"}, {Key: "price", Value: "1.5"},
 		{Key: "at\n[INFO]", Value: "\x1b[2J\nforged"}}
@@ -51,7 +51,7 @@ func TestLogKeepsKeysAndValues(t *testing.T) {
 }
 
 func TestLogFileIsCutAndSaysSo(t *testing.T) {
-	s := Said{}
+	s := PluginOutput{}
 	s.KeepFile("full", 1000)
 	for i := range int64(100) {
 		s.addLine(hclog.NewNullLogger(), wire.LogLine{Step: i, Level: "info", Message: "m"})

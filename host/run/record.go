@@ -257,7 +257,7 @@ type Books interface {
 // Look returns what runner.Watched shows. It shares what is only appended to, so that its
 // cost does not grow with the run. Settled leaves nothing out; else the newest point of
 // equity is, because the end of the data may replace it.
-func (r *Record) Look(b Books, s *Said, settled bool) runner.Look {
+func (r *Record) Look(b Books, s *PluginOutput, settled bool) runner.Look {
 	positions, err := b.Positions()
 	if err != nil {
 		positions = nil // Picture reports it
@@ -294,7 +294,7 @@ func (r *Record) Curve(settled bool) artifact.EquityCurve {
 
 // Picture copies what may still change and shares what is only appended to, after Lift everything. The errors
 // name what could not be valued; the rest stands.
-func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, metric.Input, []error) {
+func (r *Record) Picture(b Books, s *PluginOutput, settled bool) (*artifact.Results, metric.Input, []error) {
 	c := r.Curve(settled)
 	orders := r.orders
 	if !r.over || orders == nil { // an open one changes in place

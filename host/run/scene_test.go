@@ -23,7 +23,7 @@ func TestSceneOfAFailure(t *testing.T) {
 	} {
 		for _, mode := range []Mode{ModeCoSimulation, ModeLockstep} {
 			x, o := l.in(mode).run(context.Background(), request(c.plugin, nil))
-			s, err := x.Scene(200)
+			s, err := x.Snapshot(200)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestSceneOfAFailure(t *testing.T) {
 func TestSceneOfTheEnd(t *testing.T) {
 	l := newLab(t, 2000, "lateexit", "randomly")
 	x, o := l.in(ModeLockstep).run(context.Background(), request("lateexit", nil))
-	s, err := x.Scene(50)
+	s, err := x.Snapshot(50)
 	if err != nil || o.Failure == nil || !s.Over || s.Step != s.CandlesTotal-1 || len(s.Candles) != 50 ||
 		len(s.Lines) != 50 {
 		t.Errorf("%v, %+v, %d lines of %d", err, o.Failure, len(s.Lines), s.LinesTotal)
@@ -67,13 +67,13 @@ func TestSceneOfTheEnd(t *testing.T) {
 	if o.Failure != nil {
 		t.Fatal(o.Failure)
 	}
-	if s, err = x.Scene(20); err != nil {
+	if s, err = x.Snapshot(20); err != nil {
 		t.Fatal(err)
 	}
-	ordered := slices.IsSortedFunc(s.Candles, func(a, b SceneCandle) int {
+	ordered := slices.IsSortedFunc(s.Candles, func(a, b SnapshotCandle) int {
 		return cmp.Compare(a.Step, b.Step)
 	})
-	both := slices.ContainsFunc(s.Candles, func(c SceneCandle) bool {
+	both := slices.ContainsFunc(s.Candles, func(c SnapshotCandle) bool {
 		return c.Symbol != s.Candles[0].Symbol
 	})
 	if s.Window < 5 || x.WindowStep() != s.Window || s.CandlesTotal <= s.Step+1 || len(s.Candles) != 20 ||
@@ -87,7 +87,7 @@ func TestSceneOfTheEnd(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Scene(7); err == nil {
+	if _, err := x.Snapshot(7); err == nil {
 		t.Error("a scene after Close")
 	}
 }

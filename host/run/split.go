@@ -286,7 +286,7 @@ func (d *runData) calendar() string {
 }
 
 // newestCandles are those of the last steps up to the scene's.
-func (d *runData) newestCandles(s *Scene, n int) {
+func (d *runData) newestCandles(s *Snapshot, n int) {
 	step := int64(0)
 	for b := range steps(mapSources(d.sources, (*source).run)) {
 		if step > s.Step {
@@ -300,7 +300,7 @@ func (d *runData) newestCandles(s *Scene, n int) {
 			if len(s.Candles) >= 2*n { // now and then, not for every candle
 				s.Candles = append(s.Candles[:0], s.Candles[n:]...)
 			}
-			s.Candles = append(s.Candles, SceneCandle{step, d.sources[i].Symbol, b.Candles[i]})
+			s.Candles = append(s.Candles, SnapshotCandle{step, d.sources[i].Symbol, b.Candles[i]})
 		}
 		step++
 	}

@@ -346,7 +346,7 @@ func (al *alarms) noteLocked(o alarm.Occurrence) {
 	}
 	al.noted[key] = true
 	al.run.notes.warnings = append(al.run.notes.warnings, artifact.Note{Code: o.Code, Message: o.Text})
-	al.run.notes.said.Host(al.run.lastStepLocked(), "warn", o.Text,
+	al.run.notes.output.Host(al.run.lastStepLocked(), "warn", o.Text,
 		market.Fields{{Key: "code", Value: o.Code}})
 }
 

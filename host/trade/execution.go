@@ -75,7 +75,7 @@ type times struct {
 
 // notes are what the results show beside the numbers.
 type notes struct {
-	said        run.Said
+	output      run.PluginOutput
 	assumptions []artifact.Note
 	warnings    []artifact.Note
 }
@@ -118,7 +118,7 @@ var _ interface {
 
 // takeMessage reads one message of annotations or log lines.
 func (x *Execution) takeMessage(m *strategypb.PluginMessage) error {
-	return x.notes.said.Take(m, x.gate, x.log)
+	return x.notes.output.Take(m, x.gate, x.log)
 }
 
 // Manifest implements runner.Described.
@@ -209,9 +209,9 @@ func (x *Execution) Progress() runner.Progress {
 func (x *Execution) Results() *artifact.Results {
 	x.gate.Lock()
 	books, rec := x.booksLocked()
-	r, in, bad := rec.Picture(books, &x.notes.said, true)
+	r, in, bad := rec.Picture(books, &x.notes.output, true)
 	r.Assumptions, r.Warnings = slices.Clone(x.notes.assumptions),
-		slices.Concat(x.notes.warnings, rec.Warnings(), x.notes.said.Warnings())
+		slices.Concat(x.notes.warnings, rec.Warnings(), x.notes.output.Warnings())
 	r.Window, r.Risk = x.chart.window, x.permit.risk
 	x.gate.Unlock()
 	for _, err := range bad {
@@ -232,7 +232,7 @@ func (x *Execution) Look() runner.Look {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	books, rec := x.booksLocked()
-	return rec.Look(books, &x.notes.said, true)
+	return rec.Look(books, &x.notes.output, true)
 }
 
 // OrdersAt implements runner.Watched.
@@ -471,7 +471,7 @@ func (x *Execution) liveProgress(p *runner.Progress) {
 	if x.chart.rec == nil {
 		return
 	}
-	look := x.chart.rec.Look(books, &x.notes.said, true)
+	look := x.chart.rec.Look(books, &x.notes.output, true)
 	p.CandlesDone, p.SimulatedTime = x.chart.rec.Candles(), x.chart.window.End
 	p.TradeCount, p.Orders, p.Fills = int64(len(look.Trades)), int64(look.Orders), int64(len(look.Fills))
 	p.Rejects, p.LastCandle = x.chart.rec.Rejected(), x.chart.lastCandle

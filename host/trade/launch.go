@@ -165,8 +165,8 @@ func (l *Launcher) launch(ctx context.Context, runID string,
 			return connect(ctx, runFolder(l.opts.LiveDir, runID))
 		}
 	}
-	x.notes.said.Limits, x.notes.said.Symbols, x.link.Exchange = run.ChartLimits(), p.Symbols, venue.ID
-	x.notes.said.KeepFile(artifact.FullSplitID, run.MaxLogFile)
+	x.notes.output.Limits, x.notes.output.Symbols, x.link.Exchange = run.ChartLimits(), p.Symbols, venue.ID
+	x.notes.output.KeepFile(artifact.FullSplitID, run.MaxLogFile)
 	if x.plugin,
 		err = run.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
 		if refusal != nil {

@@ -19,7 +19,7 @@ const (
 	CheckFailed    = "failed"
 )
 
-// Checked is a revision of the shelf as it was read and verified.
+// Checked is a revision of the store as it was read and verified.
 type Checked struct {
 	// Document is nil where the bundle is not what its folder is called, Receipt where there is none.
 	Document *bundle.Document
@@ -31,7 +31,7 @@ type Checked struct {
 
 // Check reads a revision and verifies bundle and seal, as far as the options name keys. The error is
 // fs.ErrNotExist if there is none.
-func (s *Shelf) Check(revision string, o verify.Options) (*Checked, error) {
+func (s *Store) Check(revision string, o verify.Options) (*Checked, error) {
 	if !validRevision(revision) {
 		return nil, fs.ErrNotExist
 	}
@@ -71,7 +71,7 @@ func (s *Shelf) Check(revision string, o verify.Options) (*Checked, error) {
 }
 
 // receipt is the answer of a control plane, nil before there is one.
-func (s *Shelf) receipt(revision string) ([]byte, error) {
+func (s *Store) receipt(revision string) ([]byte, error) {
 	path := filepath.Join(s.Dir(revision), ReceiptName)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

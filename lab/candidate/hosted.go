@@ -23,7 +23,7 @@ func (p *Packed) hosted(ctx context.Context, plane *client.Client) ([]dsse.Envel
 		if !run.Role.Venue() {
 			continue
 		}
-		path := bundle.HostedPath(filepath.Dir(p.shelf.dir), run.RunID)
+		path := bundle.HostedPath(filepath.Dir(p.candidates.dir), run.RunID)
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

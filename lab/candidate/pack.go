@@ -88,8 +88,8 @@ type Packed struct {
 	// Skipped are failed paper and live runs, which are no evidence.
 	Skipped []string
 	// Refuted are the falsifications in it that refute the candidate.
-	Refuted []Refutation
-	shelf   *Shelf
+	Refuted    []Refutation
+	candidates *Store
 }
 
 // Pack makes the bundle of a candidate and keeps it. The error is an *request.Error
@@ -101,13 +101,13 @@ func Pack(ctx context.Context, h *request.Host, o Options) (*Packed, error) {
 		return nil, refuse(request.CodeUsage, "--owner",
 			"the candidate needs an owner: give --owner or set USER")
 	}
-	shelf := NewShelf(h.StateDir)
+	shelf := NewStore(h.StateDir)
 	lock, err := shelf.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = lock.Release() }() // the process's end would do it, too
-	p := &packer{host: h, shelf: shelf, Options: o}
+	p := &packer{host: h, candidates: shelf, Options: o}
 	found, err := p.evidence(ctx)
 	if err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func refutations(e *collected) []Refutation {
 
 type packer struct {
 	Options
-	host  *request.Host
-	shelf *Shelf
+	host       *request.Host
+	candidates *Store
 }
 
 // evidence finds and reveals the runs.
@@ -215,7 +215,7 @@ func (p *packer) core(ctx context.Context, e *collected) (bundle.Bundle, error) 
 // settle gives the core its lineage and request, and keeps it unless that was done.
 func (p *packer) settle(core bundle.Bundle) (*Packed, error) {
 	core.SealRequest = p.request()
-	known, err := p.shelf.ofCandidate(core.Candidate.CandidateID)
+	known, err := p.candidates.ofCandidate(core.Candidate.CandidateID)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,9 @@ func (p *packer) settle(core bundle.Bundle) (*Packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Packed{Document: doc, Dir: p.shelf.Dir(doc.Bundle.CandidateRevisionID), shelf: p.shelf}
+	out := &Packed{
+		Document: doc, Dir: p.candidates.Dir(doc.Bundle.CandidateRevisionID), candidates: p.candidates,
+	}
 	if old != nil && p.holds(old) {
 		out.Document, out.Reused = old, true
 	}
@@ -294,7 +296,7 @@ func (p *packer) request() bundle.SealRequest {
 func (p *packer) holds(old *bundle.Document) bool {
 	s := old.Bundle.SealRequest
 	until, err := time.Parse(time.RFC3339, s.ExpiresAt)
-	return err == nil && p.Now().Before(until) && !p.shelf.unread(old.Bundle.CandidateRevisionID) &&
+	return err == nil && p.Now().Before(until) && !p.candidates.unread(old.Bundle.CandidateRevisionID) &&
 		(p.Stage == "" || s.RequestedStage == p.Stage) &&
 		(p.LogOrigin == "" || s.LogOrigin == p.LogOrigin)
 }
@@ -314,7 +316,7 @@ func (p *packer) store(out *Packed) error {
 		out.Envelope = &signed
 	}
 	if !out.Reused {
-		return p.shelf.keep(out.Document, envelope)
+		return p.candidates.keep(out.Document, envelope)
 	}
 	path := filepath.Join(out.Dir, EnvelopeName)
 	have, err := os.ReadFile(path)

@@ -18,7 +18,7 @@ import (
 
 func fixed() time.Time { return now }
 
-// packing is a packer on an empty shelf, as Pack makes it after the evidence is found.
+// packing is a packer on an empty store, as Pack makes it after the evidence is found.
 func packing(t *testing.T, o Options) *packer {
 	t.Helper()
 	if o.Now == nil {
@@ -27,8 +27,8 @@ func packing(t *testing.T, o Options) *packer {
 	if o.Author == "" {
 		o.Author = "olga"
 	}
-	p := &packer{shelf: NewShelf(t.TempDir()), Options: o}
-	lock, err := p.shelf.lock() // which makes the folder
+	p := &packer{candidates: NewStore(t.TempDir()), Options: o}
+	lock, err := p.candidates.lock() // which makes the folder
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func settle(t *testing.T, p *packer, b bundle.Bundle) *Packed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := p.shelf.Load(out.Bundle.CandidateRevisionID)
+	have, err := p.candidates.Load(out.Bundle.CandidateRevisionID)
 	if err != nil || have.FileSHA256 != out.FileSHA256 {
 		t.Fatalf("on the shelf is something else: %v", err)
 	}
@@ -192,7 +192,7 @@ func TestSecretsAreNotPacked(t *testing.T) {
 			own.Details["pointer"] == "" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v, %v", err, own.Details)
 		}
-		if ids, err := p.shelf.IDs(); err != nil || len(ids) > 0 {
+		if ids, err := p.candidates.IDs(); err != nil || len(ids) > 0 {
 			t.Errorf("%v, %v", ids, err)
 		}
 	}

@@ -192,7 +192,7 @@ func replayOne(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundl
 }
 
 // recompute works out what gates judge of the files that were made just now.
-func (out *Outcome) recompute(answer *request.Answer) error {
+func (out *Outcome) recompute(answer *request.Result) error {
 	if answer.Failure != nil {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (out *Outcome) recompute(answer *request.Answer) error {
 
 // execute runs the pinned question and stores nothing.
 func execute(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions,
-	out *Outcome) (*request.Answer, error) {
+	out *Outcome) (*request.Result, error) {
 	r, _, err := pinned(h, run)
 	if err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func execute(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.
 			return nil, err
 		}
 		out.RecordedTrials = again.Trials
-		return again.Answer, nil
+		return again.Result, nil
 	}
 	p, err := Ask(ctx, h, b, run, o.Plugin)
 	if err != nil {
@@ -255,7 +255,7 @@ func (o *ReplayOptions) progress(done, total int64) {
 }
 
 // compare holds what was made against what is pinned.
-func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *request.Answer) {
+func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *request.Result) {
 	out.ReportSHA256 = reportHash(answer.Metadata)
 	for _, f := range answer.Metadata.Artifacts {
 		if path.Base(f.Name) == "trades.csv" {
@@ -329,7 +329,7 @@ func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundl
 	if own := addData(nil, p.Manifest.Data); len(b.Data) < len(own) || !slices.Equal(b.Data[:len(own)], own) {
 		return nil, misdated("the bundle does not list the candles of its baseline first")
 	}
-	from, to, err := asked.Window(p.Question.Timeframe)
+	from, to, err := asked.Window(p.Request.Timeframe)
 	if err != nil {
 		return nil, err
 	}
@@ -413,8 +413,8 @@ func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer
 }
 
 // KeepReplay puts a signed replay beside the candidate, by the key that signed it. It does
-// nothing for a revision that is not on the shelf.
-func (s *Shelf) KeepReplay(doc *bundle.Document, envelope dsse.Envelope,
+// nothing for a revision that is not on the store.
+func (s *Store) KeepReplay(doc *bundle.Document, envelope dsse.Envelope,
 	key crypto.Signer) (string, error) {
 	id, err := dsse.KeyID(key.Public())
 	if err != nil {

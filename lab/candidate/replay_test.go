@@ -19,27 +19,27 @@ func TestOutcomes(t *testing.T) {
 	b := composed(t)
 	run := b.Runs[0]
 	for name, c := range map[string]struct {
-		edit    func(*request.Answer)
+		edit    func(*request.Result)
 		verdict Verdict
 		code    string
 		words   string
 	}{
-		"the same": {func(*request.Answer) {}, Equal, "", ""},
-		"another report": {func(a *request.Answer) {
+		"the same": {func(*request.Result) {}, Equal, "", ""},
+		"another report": {func(a *request.Result) {
 			a.Metadata.Artifacts[0].SHA256 = sum("x")
 		}, Different, "NOT_REPRODUCED", "report.json"},
-		"other trades": {func(a *request.Answer) {
+		"other trades": {func(a *request.Result) {
 			a.Metadata.Artifacts[1].SHA256 = sum("x")
 		}, Different, "NOT_REPRODUCED", "splits/test/trades.csv"},
-		"a file less": {func(a *request.Answer) {
+		"a file less": {func(a *request.Result) {
 			a.Metadata.Artifacts = a.Metadata.Artifacts[:1]
 		}, Different, "NOT_REPRODUCED", "trades.csv"},
-		"failed": {func(a *request.Answer) {
+		"failed": {func(a *request.Result) {
 			a.Failure = &request.Failure{SplitID: "train",
 				Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
 		}, Different, "RUN_FAILED", "split train failed: PLUGIN_CRASHED"},
 	} {
-		answer := &request.Answer{Metadata: metadata("run_base")}
+		answer := &request.Result{Metadata: metadata("run_base")}
 		c.edit(answer)
 		out := Outcome{RunID: run.RunID, Trades: []bundle.SplitTrades{}}
 		out.compare(&b, run, answer)

@@ -70,16 +70,16 @@ func TestSubmitKeepsACheckedAnswer(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(out.Dir, ReceiptName)); err == nil {
 		t.Error("a receipt of other bytes was kept")
 	}
-	// From the plane, where the shelf does not have it.
-	found, err := Find(t.Context(), NewShelf(t.TempDir()), c, out.Bundle.CandidateRevisionID)
+	// From the plane, where the store does not have it.
+	found, err := Find(t.Context(), NewStore(t.TempDir()), c, out.Bundle.CandidateRevisionID)
 	if err != nil || found.FileSHA256 != out.FileSHA256 {
 		t.Error(err)
 	}
-	_, err = Find(t.Context(), NewShelf(t.TempDir()), c, "cr-"+strings.Repeat("0", 64))
+	_, err = Find(t.Context(), NewStore(t.TempDir()), c, "cr-"+strings.Repeat("0", 64))
 	has(t, err, "RUN_NOT_FOUND")
-	_, err = Find(t.Context(), p.shelf, nil, "cr-"+strings.Repeat("0", 64))
+	_, err = Find(t.Context(), p.candidates, nil, "cr-"+strings.Repeat("0", 64))
 	has(t, err, "RUN_NOT_FOUND", "--control-url")
-	_, err = Find(t.Context(), p.shelf, nil, "../"+out.Bundle.CandidateRevisionID)
+	_, err = Find(t.Context(), p.candidates, nil, "../"+out.Bundle.CandidateRevisionID)
 	has(t, err, "USAGE")
 }
 
@@ -136,7 +136,7 @@ func TestSubmitTakesWhatServicesSigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := bundle.HostedPath(filepath.Dir(p.shelf.dir), "soak-paper")
+		path := bundle.HostedPath(filepath.Dir(p.candidates.dir), "soak-paper")
 		if err := planetest.Put(filepath.Dir(path), map[string][]byte{filepath.Base(path): text}); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestReplaysAreRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, err := p.shelf.KeepReplay(out.Document, env, planetest.Key(by.who))
+		name, err := p.candidates.KeepReplay(out.Document, env, planetest.Key(by.who))
 		if _, missing := os.Stat(filepath.Join(out.Dir, name)); err != nil || missing != nil {
 			t.Errorf("%v, %v", err, missing)
 		}

@@ -115,7 +115,7 @@ type Fault struct {
 	StderrTail string `json:"stderr_tail"`
 }
 
-// Inputs are the question and the exact bytes that it was asked about.
+// Inputs are the request and the exact bytes that it was asked about.
 type Inputs struct {
 	RequestHash   string             `json:"request_hash"`
 	RunID         string             `json:"run_id"`

@@ -21,13 +21,13 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Stage plays one plugin for one question.
+// Stage plays one plugin for one request.
 type Stage struct {
 	// Launcher starts plays in a mode, with a limit for one answer of the plugin.
 	Launcher func(run.Mode, time.Duration) *run.Launcher
 	// RunID is what the plugin gets.
 	RunID string
-	// Base has the names and the cash of the question; a take has the rest.
+	// Base has the names and the cash of the request; a take has the rest.
 	Base runner.StartRequest
 	// Pins are the datasets by symbol.
 	Pins map[market.Symbol]string
@@ -53,8 +53,8 @@ func Split(t Take, pins map[market.Symbol]string) (run.Split, error) {
 type Played struct {
 	// Failure is nil if it came to the end.
 	Failure *artifact.Failure
-	// Scene is nil if it failed before the first candle.
-	Scene *run.Scene
+	// Snapshot is nil if it failed before the first candle.
+	Snapshot *run.Snapshot
 }
 
 // Play plays a take. The error is a refusal or the end of ctx; a plugin that fails is
@@ -85,11 +85,11 @@ func (s *Stage) play(ctx context.Context, t Take, mode run.Mode, limit time.Dura
 		return Played{}, context.Cause(ctx)
 	}
 	out := Played{Failure: outcome.Failure}
-	scene, err := x.Scene(MaxEvents)
+	scene, err := x.Snapshot(MaxEvents)
 	if err != nil {
 		return out, err
 	}
-	out.Scene = &scene
+	out.Snapshot = &scene
 	if lines != nil {
 		err = x.WriteDecisions(lines)
 	}
@@ -160,8 +160,8 @@ func (s *Stage) Capture(ctx context.Context, in Captured) (*Capsule, error) {
 			c = closer
 		}
 	}
-	if in.Scene != nil && c.Where.CandleIndex != nil {
-		at := spot{index: *c.Where.CandleIndex, warmup: in.Scene.Warmup, at: c.Where.CandleTime}
+	if in.Snapshot != nil && c.Where.CandleIndex != nil {
+		at := spot{index: *c.Where.CandleIndex, warmup: in.Snapshot.Warmup, at: c.Where.CandleTime}
 		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs, at); err == nil {
 			c.DataSlice = slice
 		}
@@ -184,7 +184,7 @@ func (s *Stage) exact(ctx context.Context, in Captured, c *Capsule) (*Capsule, b
 	ctx, cancel := in.limited(ctx, exactLimit)
 	defer cancel()
 	p, err := s.Play(ctx, in.Take, run.ModeLockstep, limitOf(c))
-	if err != nil || p.Failure == nil || p.Scene == nil {
+	if err != nil || p.Failure == nil || p.Snapshot == nil {
 		return nil, false
 	}
 	again, err := s.draft(in.Context, p)
@@ -211,7 +211,7 @@ func limitOf(c *Capsule) time.Duration {
 	return limit
 }
 
-// errNoWindow ends a search at a candle that the question does not have.
+// errNoWindow ends a search at a candle that the request does not have.
 var errNoWindow = errors.New("there is no such window")
 
 // minimal looks for the smallest play that fails in the same way; nil if there is none,
@@ -282,10 +282,10 @@ func draft(c Context, p Played, kind Kind, trace Trace, module string) (*Capsule
 	out.Error = faultOf(p.Failure, trace)
 	out.Where = whereOf(c, p, trace)
 	out.Claim = claimOf(kind, out.Where, out.Error.Message)
-	if p.Scene != nil {
-		out.State = stateOf(p.Scene)
+	if p.Snapshot != nil {
+		out.State = stateOf(p.Snapshot)
 		var err error
-		if out.LastEvents, out.DroppedBefore, err = events(p.Scene, c.Take.SplitID); err != nil {
+		if out.LastEvents, out.DroppedBefore, err = events(p.Snapshot, c.Take.SplitID); err != nil {
 			return nil, err
 		}
 	}
@@ -356,18 +356,18 @@ func whereOf(c Context, p Played, trace Trace) Where {
 	if len(c.Inputs.Data) == 1 {
 		w.Symbol = &c.Inputs.Data[0].Symbol
 	}
-	if p.Scene != nil {
-		w.EventSeq = &p.Scene.LinesTotal
-		if p.Scene.Step >= 0 {
-			index := p.Scene.Step - p.Scene.Window
-			w.CandleIndex, w.CandleTime = &index, p.Scene.Time
+	if p.Snapshot != nil {
+		w.EventSeq = &p.Snapshot.LinesTotal
+		if p.Snapshot.Step >= 0 {
+			index := p.Snapshot.Step - p.Snapshot.Window
+			w.CandleIndex, w.CandleTime = &index, p.Snapshot.Time
 		}
 	}
 	return w
 }
 
 func phaseOf(p Played, trace Trace) Phase {
-	s, hook := p.Scene, trace.Hook()
+	s, hook := p.Snapshot, trace.Hook()
 	switch {
 	case s == nil || s.Step < 0 || hook == "OnStart":
 		return PhaseInit
@@ -418,7 +418,7 @@ var happened = map[Kind]string{
 	ResourceLimit: "the process ran out of what it may use",
 }
 
-func stateOf(s *run.Scene) *State {
+func stateOf(s *run.Snapshot) *State {
 	out := &State{Cash: plain(s.Cash), Equity: plain(s.Equity), Positions: []Position{},
 		OpenOrders: []Order{}}
 	for _, p := range s.Positions {
@@ -464,7 +464,7 @@ func optional(d decimal.Decimal) *string {
 
 // events are the newest candles and decision lines in the order in which they came:
 // the candle of a step first, then what was decided on it. before counts the others.
-func events(s *run.Scene, splitID string) (list []json.RawMessage, before int64, err error) {
+func events(s *run.Snapshot, splitID string) (list []json.RawMessage, before int64, err error) {
 	lines := s.Lines
 	for _, c := range s.Candles {
 		for len(lines) > 0 && stepOf(lines[0]) < c.Step {
@@ -504,7 +504,7 @@ func stepOf(line []byte) int64 {
 }
 
 // candleEvent looks like a decision line of the kind candle. Its time is the close.
-func candleEvent(c run.SceneCandle, splitID string) ([]byte, error) {
+func candleEvent(c run.SnapshotCandle, splitID string) ([]byte, error) {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return digest.JCS(map[string]any{
 		"kind": "candle", "split": splitID, "candle": c.Step, "time": c.CloseTime, "symbol": c.Symbol,

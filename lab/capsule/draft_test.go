@@ -16,10 +16,10 @@ import (
 func TestEventsAreInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.Int64Range(0, 400).Draw(t, "steps")
-		s := &run.Scene{Step: steps - 1}
+		s := &run.Snapshot{Step: steps - 1}
 		var all []string // as they came
 		for step := range steps {
-			c := run.SceneCandle{Step: step, Symbol: "A/B"}
+			c := run.SnapshotCandle{Step: step, Symbol: "A/B"}
 			s.Candles, s.CandlesTotal = append(s.Candles, c), s.CandlesTotal+1
 			all = append(all, fmt.Sprintf("candle %d", step))
 			for range rapid.IntRange(0, 3).Draw(t, "lines") {
@@ -59,8 +59,8 @@ func TestWhere(t *testing.T) {
 		return "goroutine 1 [running]:\npanic(0x1)\n\tpanic.go:1\nmain.(*s)." + hook + "(0x1)\n\tx.go:2\n" +
 			SDK + "/internal/drive.(*Author).ask(0x1)\n\ta.go:3"
 	}
-	at := func(step int64, change func(*run.Scene)) *run.Scene {
-		s := &run.Scene{Step: step, Window: 50, Warmup: 60, Time: 7, LinesTotal: 9}
+	at := func(step int64, change func(*run.Snapshot)) *run.Snapshot {
+		s := &run.Snapshot{Step: step, Window: 50, Warmup: 60, Time: 7, LinesTotal: 9}
 		if change != nil {
 			change(s)
 		}
@@ -70,7 +70,7 @@ func TestWhere(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		data  map[string]any
-		scene *run.Scene
+		scene *run.Snapshot
 		phase Phase
 		index *int64
 	}{
@@ -83,10 +83,10 @@ func TestWhere(t *testing.T) {
 		{"fill", map[string]any{"stack": stack("OnFill")}, at(61, nil), PhaseFill, index(11)},
 		{"rejection", map[string]any{"stack": stack("OnReject")}, at(61, nil), PhaseFill, index(11)},
 		{"overflow", map[string]any{"reason": "ledger_overflow"}, at(61, nil), PhaseFill, index(11)},
-		{"the end", nil, at(99, func(s *run.Scene) { s.Over = true }), PhaseFinalize, index(49)},
+		{"the end", nil, at(99, func(s *run.Snapshot) { s.Over = true }), PhaseFinalize, index(49)},
 	} {
 		f := &artifact.Failure{Code: "STRATEGY_ERROR", Message: "panic: boom\nsecond line", Data: c.data}
-		out, err := (&Stage{}).draft(about(), Played{Failure: f, Scene: c.scene})
+		out, err := (&Stage{}).draft(about(), Played{Failure: f, Snapshot: c.scene})
 		if err != nil {
 			t.Fatal(err)
 		}

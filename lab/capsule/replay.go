@@ -293,8 +293,8 @@ func earlier(x, y []byte) (int64, market.Time) {
 	return a.Candle, a.Time
 }
 
-// Parted is two plays that should have decided alike.
-type Parted struct {
+// DivergentPlays is two plays that should have decided alike.
+type DivergentPlays struct {
 	Context
 	// Kind is Nondeterminism or Lookahead, Code the lab's name of it.
 	Kind Kind
@@ -311,7 +311,7 @@ type Parted struct {
 }
 
 // Divergent makes a capsule of it. Candles that cannot be read are left out.
-func Divergent(ctx context.Context, in Parted) (*Capsule, error) {
+func Divergent(ctx context.Context, in DivergentPlays) (*Capsule, error) {
 	c := Blank(in.Context, in.Kind)
 	index := in.At.Step - in.Lead
 	c.Where.Phase, c.Where.CandleIndex, c.Where.CandleTime, c.Where.EventSeq = PhaseCandle, &index,
@@ -424,16 +424,16 @@ func (p *production) truncate(ctx context.Context) (*Divergence, error) {
 }
 
 // decide is the decision lines of a play. A failure counts as a decision.
-func (p *production) decide(ctx context.Context, s *Stage, t Take) ([]byte, *run.Scene, error) {
+func (p *production) decide(ctx context.Context, s *Stage, t Take) ([]byte, *run.Snapshot, error) {
 	var lines bytes.Buffer
 	got, err := s.play(ctx, t, run.ModeAuto, p.limit, &lines)
 	if err == nil && got.Failure != nil {
 		fmt.Fprintf(&lines, "%s %s\n", got.Failure.Code, got.Failure.CandleTime)
 	}
-	return lines.Bytes(), got.Scene, err
+	return lines.Bytes(), got.Snapshot, err
 }
 
-func windowOf(s *run.Scene) int64 {
+func windowOf(s *run.Snapshot) int64 {
 	if s == nil {
 		return 0
 	}

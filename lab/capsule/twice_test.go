@@ -13,7 +13,7 @@ import (
 // parted is a capsule of decisions that differ from a candle on.
 func (th *theatre) parted(t *testing.T, name string, kind Kind, index int64) *Capsule {
 	t.Helper()
-	c, err := Divergent(t.Context(), Parted{
+	c, err := Divergent(t.Context(), DivergentPlays{
 		Context: th.about(t, name), Kind: kind, Code: strings.ToUpper(string(kind)),
 		At: Divergence{Line: 3, Step: index, A: "x"},
 		CloseTime: func(i int64) market.Time {

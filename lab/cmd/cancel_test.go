@@ -70,7 +70,7 @@ func TestAnInterruptedRunKeepsACapsule(t *testing.T) {
 		!strings.Contains(out, "not reproduced") {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	// A run of the same question takes it along.
+	// A run of the same request takes it along.
 	if code, out := labIn(t.Context(), t, io.Discard, "run", "blocks", "--dir", dir, "--state-dir", state,
 		"--set", "at=10", "--plugin-timeout", "1s"); code != 1 {
 		t.Errorf("exit %d, %s", code, out)

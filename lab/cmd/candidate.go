@@ -124,7 +124,7 @@ func candidatePackCommand(a *App) *cobra.Command {
 
 // candidates are the revisions of the state directory.
 func (a *App) candidates([]string) []string {
-	ids, _ := candidate.NewShelf(a.FindStateDir()).IDs() // a completion has no place for errors
+	ids, _ := candidate.NewStore(a.FindStateDir()).IDs() // a completion has no place for errors
 	return ids
 }
 
@@ -191,7 +191,7 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 	err = a.WithHost(ctx, func(h *request.Host) error {
 		if o.Candidate != "" {
 			if options.Again,
-				err = candidate.Find(ctx, candidate.NewShelf(h.StateDir), plane, o.Candidate); err != nil {
+				err = candidate.Find(ctx, candidate.NewStore(h.StateDir), plane, o.Candidate); err != nil {
 				return err
 			}
 		}
@@ -318,7 +318,7 @@ func findCandidate(ctx context.Context, a *App, h *request.Host, slug, revision 
 			return nil, err
 		}
 	}
-	doc, err := candidate.Find(ctx, candidate.NewShelf(h.StateDir), plane, revision)
+	doc, err := candidate.Find(ctx, candidate.NewStore(h.StateDir), plane, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -508,7 +508,7 @@ func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Docume
 		return err
 	}
 	out.Signed = true
-	name, err := candidate.NewShelf(h.StateDir).KeepReplay(doc, envelope, key)
+	name, err := candidate.NewStore(h.StateDir).KeepReplay(doc, envelope, key)
 	if err != nil {
 		return err
 	}
@@ -544,9 +544,9 @@ func replayVerdict(out *candidate.Replayed) error {
 		"path", out.Path, "receipt", out.Receipt)
 }
 
-// candidateQuestion is the question of a packed revision: exactly its plugin, parameters,
+// requestFromCandidate is the request of a packed revision: exactly its plugin, parameters,
 // data and rules.
-func candidateQuestion(ctx context.Context, a *App, slug string,
+func requestFromCandidate(ctx context.Context, a *App, slug string,
 	o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" || o.Request != "" ||
 		o.Plugin != "" {

@@ -81,15 +81,15 @@ var checks = []struct {
 	{"plugin", (*CheckSubject).hasProgram, (*CheckSubject).plugin},
 	{"parameters", (*CheckSubject).hasProgram, (*CheckSubject).parameters},
 	{"data", (*CheckSubject).hasProgram, (*CheckSubject).data},
-	{"splits", (*CheckSubject).hasQuestion, (*CheckSubject).splits},
+	{"splits", (*CheckSubject).hasPrepared, (*CheckSubject).splits},
 	{"tests", (*CheckSubject).hasProject, (*CheckSubject).tests},
-	{"determinism", (*CheckSubject).hasQuestion, (*CheckSubject).determinism},
+	{"determinism", (*CheckSubject).hasPrepared, (*CheckSubject).determinism},
 	{"source", (*CheckSubject).hasProject, (*CheckSubject).source},
 }
 
 func (s *CheckSubject) hasProject() bool  { return s.project != nil }
 func (s *CheckSubject) hasProgram() bool  { return s.built.Path != "" }
-func (s *CheckSubject) hasQuestion() bool { return s.prepared != nil }
+func (s *CheckSubject) hasPrepared() bool { return s.prepared != nil }
 
 // RunChecks runs every check. heard, if set, is called with each outcome at once. The error is only
 // that of the context.
@@ -212,7 +212,7 @@ func named(s project.SDK) string {
 }
 
 func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
-	strategy, err := s.Host.Describe(ctx, request.Ask(s.project, s.built))
+	strategy, err := s.Host.Describe(ctx, request.FromProject(s.project, s.built))
 	if err != nil {
 		return "", err
 	}
@@ -221,7 +221,7 @@ func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
 }
 
 func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
-	q := request.Ask(s.project, s.built)
+	q := request.FromProject(s.project, s.built)
 	strategy, err := s.Host.Describe(ctx, q)
 	if err != nil {
 		return "", errNeeds
@@ -233,7 +233,7 @@ func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
 	}
 	message := string(params)
 	own := s.project.Config.Family
-	block, err := family.Asked(s.project.Config, strategy.ParamsSchema)
+	block, err := family.FamilyOf(s.project.Config, strategy.ParamsSchema)
 	if err != nil || block == nil {
 		return message, err
 	}
@@ -265,7 +265,7 @@ func pointsOf(block *project.Family, strategy *catalog.Strategy, params json.Raw
 }
 
 func (s *CheckSubject) data(ctx context.Context) (string, error) {
-	prepared, err := s.Host.Prepare(ctx, request.Ask(s.project, s.built))
+	prepared, err := s.Host.Prepare(ctx, request.FromProject(s.project, s.built))
 	if err != nil {
 		return "", err
 	}

@@ -116,7 +116,7 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 			return nil
 		}
 		test, err = revealTest(ctx, a, h,
-			&request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
+			&request.Result{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
 		return err
 	})
 	if err != nil {
@@ -215,7 +215,7 @@ func baseOf(ctx context.Context, a *App, h *request.Host, slug string,
 		}
 	}
 	if id == "" {
-		ask, err := askedQuestion(ctx, a, slug,
+		ask, err := resolveRequest(ctx, a, slug,
 			runOptions{sourceOptions: sourceOptions{folderOption{o.Dir}, o.Plugin}})
 		if err != nil {
 			return nil, err
@@ -264,7 +264,7 @@ func falsifyResult(r *falsify.Result, test *artifact.LockedMetrics) falsifyAnswe
 // falsifyWarnings are those of the report, and one of runs that the count of trials does
 // not see.
 func falsifyWarnings(r *falsify.Result) []Warning {
-	list := runWarnings(r.Answer)
+	list := runWarnings(r.Result)
 	if r.Again > 0 {
 		list = append(list, Warning{Code: "SAME_TRIAL_AGAIN", Message: fmt.Sprintf(
 			"other runs of the base's parameters that differ only in their seed or splits: %d. They are "+

@@ -299,7 +299,7 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 // searchFamily plays, concludes, runs the selected parameters, and writes the page. An outcome
 // beside an error is one whose selected run could not be made.
 func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search, o searchOptions, done,
-	total *int) (*family.Outcome, *request.Answer, error) {
+	total *int) (*family.Outcome, *request.Result, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
 	defer bar.End()
 	defer a.Employ(o.Workers, s.Candles())()
@@ -335,7 +335,7 @@ func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search
 	if err != nil {
 		return nil, nil, err
 	}
-	var run *request.Answer
+	var run *request.Result
 	if selected := outcome.Result.Selected; selected != nil {
 		if run, err = s.Evaluate(ctx, selected, request.Options{Author: authorName(a)}); err != nil &&
 			ctx.Err() != nil {
@@ -346,7 +346,7 @@ func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search
 }
 
 // familyResult is the result of lab family run --json.
-func familyResult(s *family.Search, o *family.Outcome, run *request.Answer) any {
+func familyResult(s *family.Search, o *family.Outcome, run *request.Result) any {
 	out := struct {
 		PlanID string `json:"plan_id"`
 		Path   string `json:"path"`
@@ -391,7 +391,7 @@ func familyWarnings(o *family.Outcome) []Warning {
 }
 
 // familyFailure is why a family that has come to its end has failed nevertheless.
-func familyFailure(s *family.Search, o *family.Outcome, run *request.Answer) error {
+func familyFailure(s *family.Search, o *family.Outcome, run *request.Result) error {
 	switch {
 	case o.Aborted != "":
 		return request.Errorf("FAMILY_ABORTED", "%d of the first %d trials failed (%s): %s",
@@ -427,7 +427,7 @@ const mostShown = 10
 
 // printFamily prints the estimate of the whole procedure first: it is the number that
 // a search like this can expect.
-func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *request.Answer, file string) {
+func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *request.Result, file string) {
 	r := o.Result
 	fmt.Fprintf(w, "%s  %s\n", s.ID, r.Status)
 	if x := r.Optimised; x != nil {
@@ -554,7 +554,7 @@ func runTrial(ctx context.Context, a *App, slug string, o runOptions) (Outcome, 
 				"--trial fixes everything, and a trial has no test: leave --set, --params, --params-file, "+
 					"--seed, --request, --candidate, --force, --no-reuse and --reveal-test out")
 	}
-	var answer *request.Answer
+	var answer *request.Result
 	var place *registry.Place
 	err = withSearch(ctx, a, slug, searchOptions{sourceOptions: o.sourceOptions, Plan: name},
 		func(h *request.Host, s *family.Search) error {

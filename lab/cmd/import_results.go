@@ -151,7 +151,7 @@ func keepResults(ctx context.Context, a *App, r *foreign.Results, slug string) (
 		warnings = append(warnings, Warning{w.Code, w.Message})
 	}
 	return Outcome{Result: out, Warnings: warnings, Print: func(w io.Writer) {
-		printRun(w, &request.Answer{RunID: m.RunID, RequestHash: m.RequestHash, Metadata: m,
+		printRun(w, &request.Result{RunID: m.RunID, RequestHash: m.RequestHash, Metadata: m,
 			Report: kept.Report, Reused: kept.Known}, nil, nil)
 		fmt.Fprintf(w, "imported from %s: no trial, and no evidence\n", r.Source.Tool)
 		for _, n := range out.Assumptions {

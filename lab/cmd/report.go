@@ -102,7 +102,7 @@ func writePage(a *App, id string, text []byte) error {
 
 // familyPage writes the page of a family, and that of its selected run, to which it leads.
 func familyPage(ctx context.Context, a *App, h *request.Host, s *family.Search, o *family.Outcome,
-	run *request.Answer) error {
+	run *request.Result) error {
 	source := report.Source{Artifacts: h.Artifacts, Registry: h.Registry, Candles: h.Candles}
 	var holding []float64
 	if run != nil && run.Metadata != nil {

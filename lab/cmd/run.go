@@ -96,11 +96,11 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 	if o.Trial != "" {
 		return runTrial(ctx, a, slug, o)
 	}
-	ask, err := askedQuestion(ctx, a, slug, o)
+	ask, err := resolveRequest(ctx, a, slug, o)
 	if err != nil {
 		return Outcome{}, err
 	}
-	var answer *request.Answer
+	var answer *request.Result
 	var test *artifact.LockedMetrics
 	var place *registry.Place
 	err = a.WithHost(ctx, func(h *request.Host) error {
@@ -133,7 +133,7 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 }
 
 // runOutcome is an answer as a command gives it, with the error of one that has failed.
-func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, place *registry.Place,
+func runOutcome(a *App, answer *request.Result, test *artifact.LockedMetrics, place *registry.Place,
 	reveal bool) (Outcome, error) {
 	out := Outcome{
 		Result: runResult(answer, test, place), Print: func(w io.Writer) {
@@ -155,22 +155,22 @@ func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, pl
 }
 
 // runFailed is the error of a run whose plugin failed.
-func runFailed(which string, x *request.Answer) *Error {
+func runFailed(which string, x *request.Result) *Error {
 	f := x.Failure
 	return request.Errorf(request.CodeRunFailed, "%ssplit %s failed: %s: %s", which, f.SplitID, f.Code,
 		f.Message).
 		With("run_id", x.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
 }
 
-// askedQuestion finds out what is asked, from lab.json or from a request, before anything
+// resolveRequest finds out what is asked, from lab.json or from a request, before anything
 // is opened; the function that it returns looks it up.
-func askedQuestion(ctx context.Context, a *App, slug string,
+func resolveRequest(ctx context.Context, a *App, slug string,
 	o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if o.Candidate != "" {
-		return candidateQuestion(ctx, a, slug, o)
+		return requestFromCandidate(ctx, a, slug, o)
 	}
 	if o.Request != "" {
-		return requestedQuestion(ctx, a, slug, o)
+		return requestFromFile(ctx, a, slug, o)
 	}
 	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
@@ -183,7 +183,7 @@ func askedQuestion(ctx context.Context, a *App, slug string,
 	if err := noteSuspects(ctx, a, built, p); err != nil {
 		return nil, err
 	}
-	q := request.Ask(p, built)
+	q := request.FromProject(p, built)
 	if q.Params, err = o.parameters(p.Config.Params); err != nil {
 		return nil, err
 	}
@@ -213,9 +213,9 @@ func noteSuspects(ctx context.Context, a *App, built project.Built, p *project.P
 	return err
 }
 
-// requestedQuestion is the question of a request file. Its splits are those of the splits.json
+// requestFromFile is that of a request file. Its splits are those of the splits.json
 // beside it, as in a run's folder, else made by the scheme that it names.
-func requestedQuestion(ctx context.Context, a *App, slug string,
+func requestFromFile(ctx context.Context, a *App, slug string,
 	o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" {
 		return nil, Usage("--request",
@@ -254,7 +254,7 @@ func requestedQuestion(ctx context.Context, a *App, slug string,
 
 // revealTest notes a look at the locked test metrics of a run, and then looks. It is nil
 // for a run without a test.
-func revealTest(ctx context.Context, a *App, h *request.Host, x *request.Answer,
+func revealTest(ctx context.Context, a *App, h *request.Host, x *request.Result,
 	command string) (*artifact.LockedMetrics, error) {
 	if !slices.ContainsFunc(x.Report.Splits, func(s artifact.SplitReport) bool {
 		return s.ID == split.RoleTest
@@ -275,7 +275,7 @@ func authorName(a *App) string {
 }
 
 // runWarnings are those of the report.
-func runWarnings(x *request.Answer) []Warning {
+func runWarnings(x *request.Result) []Warning {
 	list := []Warning{}
 	if x.Withheld {
 		list = append(list,
@@ -424,7 +424,7 @@ type runAnswer struct {
 	Path   string          `json:"path"`
 }
 
-func runResult(x *request.Answer, test *artifact.LockedMetrics, place *registry.Place) runAnswer {
+func runResult(x *request.Result, test *artifact.LockedMetrics, place *registry.Place) runAnswer {
 	out := runAnswer{
 		RunID: x.RunID, RequestHash: x.RequestHash, ResultHash: x.Report.ResultHash, Reused: x.Reused,
 		Status:   x.Report.Status,
@@ -438,7 +438,7 @@ func runResult(x *request.Answer, test *artifact.LockedMetrics, place *registry.
 
 // printTimed is the table of a run whose numbers are withheld: how long it took, and what
 // it was, split by split.
-func printTimed(w io.Writer, x *request.Answer) {
+func printTimed(w io.Writer, x *request.Result) {
 	v := x.Metadata.Volatile
 	fmt.Fprintf(w, "%s  %s, not stored, %v, result %s\n", x.RunID, x.Report.Status,
 		v.CompletedAt.Time().Sub(v.StartedAt.Time()), Short(x.Report.ResultHash))
@@ -453,7 +453,7 @@ func printTimed(w io.Writer, x *request.Answer) {
 
 // printRun is the table of a run: a line per split. test is nil while it is locked, place
 // for what is no trial.
-func printRun(w io.Writer, x *request.Answer, test *artifact.LockedMetrics, place *registry.Place) {
+func printRun(w io.Writer, x *request.Result, test *artifact.LockedMetrics, place *registry.Place) {
 	if x.Withheld {
 		printTimed(w, x)
 		return

@@ -183,7 +183,7 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 		}
 		result["report"] = report
 		out.Print = func(w io.Writer) {
-			answer := &request.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata,
+			answer := &request.Result{RunID: id, RequestHash: row.RequestHash, Metadata: metadata,
 				Report: report}
 			printRun(w, answer, nil, shown.Trials)
 			Table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash},

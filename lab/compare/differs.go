@@ -178,7 +178,7 @@ func (x *loaded) params() json.RawMessage {
 // question is what was asked, part by part in the order in which it is shown. What is
 // asked is not all in the row: the stress tests stand in the report, and the initial
 // cash is the first row of every equity curve.
-func (x *loaded) question() []struct {
+func (x *loaded) requestParts() []struct {
 	key   string
 	value any
 } {
@@ -236,7 +236,7 @@ func differs(runs []*loaded) ([]Difference, error) {
 	var pointers []string
 	for i, x := range runs {
 		flat[i] = map[string]json.RawMessage{}
-		for _, part := range x.question() {
+		for _, part := range x.requestParts() {
 			value, err := canonical(part.value)
 			if err != nil {
 				return nil, fmt.Errorf("run %s: %s: %w", x.row.RunID, part.key, err)

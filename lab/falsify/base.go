@@ -89,7 +89,7 @@ func refuse(code, format string, args ...any) *request.Error {
 		Details: map[string]any{"flag": "--run"}}
 }
 
-// ask is the question of the base, looked up again with exactly its inputs.
+// ask is the request of the base, looked up again with exactly its inputs.
 func (b *Base) ask(ctx context.Context, h *request.Host) (*request.Prepared, error) {
 	return h.Repeat(ctx, b.Request, request.Overrides{
 		Slug: b.Metadata.Slug, Splits: b.Splits,
@@ -113,7 +113,7 @@ func (b *Base) decided(engine artifact.Engine) string {
 
 // Repeated is a falsification that was made again.
 type Repeated struct {
-	*request.Answer
+	*request.Result
 	// Trials is how many trials it was judged with: those that the falsification has
 	// recorded, not those that there are by now.
 	Trials int
@@ -192,7 +192,7 @@ func Again(
 	if err := a.ask(r.Falsification); err != nil {
 		return nil, err
 	}
-	answer, err := h.Run(ctx, a.question, request.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
+	answer, err := h.Run(ctx, a.prepared, request.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
 	return &Repeated{answer, len(ledger.Trials)}, err
 }
 

@@ -64,7 +64,7 @@ type Finder func(ctx context.Context, pluginSHA256 string) (*project.Sources, er
 
 // Result is a falsification as it is stored now.
 type Result struct {
-	*request.Answer
+	*request.Result
 	Summary *Summary
 	// Warnings are those about the list of trials.
 	Warnings []artifact.ReportWarning
@@ -73,7 +73,7 @@ type Result struct {
 	Again int
 }
 
-// depends is what a falsification depends on besides the question of its base.
+// depends is what a falsification depends on besides the request of its base.
 type depends struct {
 	BaseRequestHash string           `json:"base_request_hash"`
 	BaseResultHash  string           `json:"base_result_hash"`
@@ -108,9 +108,9 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 		return nil, err
 	}
 	if !o.Force {
-		a.journal = journalOf(h, a.question.RunID)
+		a.journal = journalOf(h, a.prepared.RunID)
 	}
-	answer, err := h.Run(ctx, a.question, request.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make,
+	answer, err := h.Run(ctx, a.prepared, request.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make,
 		Plan: a.standing()})
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings, Again: ledger.Again}, nil
+	return &Result{Result: answer, Summary: summary, Warnings: ledger.Warnings, Again: ledger.Again}, nil
 }
 
 // prepare makes an attack with all that it depends on. Its original is to be closed.
@@ -156,7 +156,7 @@ func prepare(ctx context.Context, h *request.Host, base *Base, ledger *selection
 
 // ask varies the request of the base into that of the falsification.
 func (a *attack) ask(falsification json.RawMessage) (err error) {
-	a.question, err = a.host.Vary(a.original, func(q *request.Question) {
+	a.prepared, err = a.host.WithOverrides(a.original, func(q *request.Request) {
 		q.Kind, q.Falsification = artifact.KindFalsification, falsification
 	})
 	return err
@@ -165,7 +165,7 @@ func (a *attack) ask(falsification json.RawMessage) (err error) {
 // readSources finds what is changed in the sources: the numbers of a strategy that declares none,
 // and what asks for the clock or the machine's name. Either makes them part of what is asked.
 func (a *attack) readSources(ctx context.Context) error {
-	original, seed, chosen := a.original, a.original.Question.Seed, &a.options.Profile
+	original, seed, chosen := a.original, a.original.Request.Seed, &a.options.Profile
 	if a.planned != nil {
 		seed = a.planned.Seed
 	}
@@ -244,7 +244,7 @@ func (a *attack) seed() uint64 {
 	if a.planned != nil {
 		return a.planned.Seed
 	}
-	return a.question.Question.Seed
+	return a.prepared.Request.Seed
 }
 
 func standingOf(m *artifact.Metadata) request.Plan {
@@ -259,13 +259,13 @@ func standingOf(m *artifact.Metadata) request.Plan {
 	return p
 }
 
-// attack is a question on its way to an answer.
+// attack is a request on its way to an answer.
 type attack struct {
 	host     *request.Host
 	base     *Base
 	options  Options
 	original *request.Prepared // the request of the base
-	question *request.Prepared // that of the falsification
+	prepared *request.Prepared // that of the falsification
 	ledger   *selection.TrialList
 	planned  *battery.Plan
 	depends  depends
@@ -284,7 +284,7 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 		return err
 	}
 	b := battery.Base{
-		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train,
+		Host: a.host, Prepared: a.prepared, Search: a.base.search, Train: a.base.train,
 		Validation: a.base.validation,
 		Selection:  chosen, Plan: a.planned, Sources: a.sources, Literals: a.literals, Uses: a.uses,
 		Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress, Journal: a.journal,
@@ -306,8 +306,8 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 // noteTraining lowers the verdict where the search split begins before the end of the data that the
 // program was made with.
 func (a *attack) noteTraining(o *judge.Overall) {
-	end := a.question.Manifest.Request.TrainedUntil
-	from, to := a.question.OpenAt(a.base.search.From), a.question.CloseAt(a.base.search.To-1)
+	end := a.prepared.Manifest.Request.TrainedUntil
+	from, to := a.prepared.OpenAt(a.base.search.From), a.prepared.CloseAt(a.base.search.To-1)
 	if end == nil || from >= *end {
 		return
 	}
@@ -423,7 +423,7 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 
 func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) *Page {
 	p := &Page{RunID: run.ID, Strategy: a.base.Metadata.Slug,
-		Params: string(a.question.Manifest.Request.StrategyParams), Summary: s, Replays: found.Rows,
+		Params: string(a.prepared.Manifest.Request.StrategyParams), Summary: s, Replays: found.Rows,
 		Inside: true}
 	if r := found.Played; r.Results != nil && r.Failure == nil {
 		p.Time, p.Equity = r.Results.Equity.Time, r.Results.Equity.Equity

@@ -261,7 +261,7 @@ func TestAnotherProfileThanThePlansIsADeviation(t *testing.T) {
 			base: &Base{RunID: "run_a",
 				Stored: &request.Stored{Metadata: &artifact.Metadata{PlanID: &plan}}},
 			options:  Options{Profile: profile.Default()},
-			question: &request.Prepared{Question: request.Question{Seed: 7}}, planned: c.planned,
+			prepared: &request.Prepared{Request: request.Request{Seed: 7}}, planned: c.planned,
 		}
 		s := a.summary(&battery.Outcome{})
 		deviates := s.Profile.Planned != "" && len(s.Reasons) == 1 &&

@@ -110,10 +110,10 @@ func (h *Host) Repeat(ctx context.Context, r *artifact.Request, o Overrides) (*P
 	return p, nil
 }
 
-// again is the question of a request: the plugin by its hash from the state directory
+// again is the one of a stored request: the plugin by its hash from the state directory
 // unless a path is given, the candles by theirs.
-func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plugin string) (Question, error) {
-	q := Question{
+func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plugin string) (Request, error) {
+	q := Request{
 		Kind: r.Kind, Slug: slug, FamilyID: r.FamilyID, Params: r.StrategyParams, Symbols: r.Symbols,
 		Timeframe: r.Timeframe, Exchange: r.Exchange,
 		InitialCash: r.InitialCash, Execution: r.Execution, Splits: scheme, Holding: r.Splits.Purge,
@@ -209,10 +209,10 @@ func (h *Host) Stored(runID string) (*Stored, error) {
 	return s, json.Unmarshal(text, s.Splits)
 }
 
-// review looks at an answered question under a lease: a forced one is audited, and one
+// review looks at an answered request under a lease: a forced one is audited, and one
 // whose files have changed is opened for another execution, with a capsule that records it.
-func (a *asked) review(ctx context.Context, runID string) (*Answer, error) {
-	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
+func (a *pendingRun) review(ctx context.Context, runID string) (*Result, error) {
+	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Result, error) {
 		before, payload, err := a.host.look(work, a.Prepared, runID, held.Owner != "")
 		var changed *artifact.MismatchError
 		switch {
@@ -227,10 +227,10 @@ func (a *asked) review(ctx context.Context, runID string) (*Answer, error) {
 	})
 }
 
-// holding works under the lease of an answered question, so that no other process writes to
+// holding works under the lease of an answered request, so that no other process writes to
 // its run. The error is errReopened where it is not answered any more.
-func (a *asked) holding(ctx context.Context,
-	do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
+func (a *pendingRun) holding(ctx context.Context,
+	do func(context.Context, registry.Claim) (*Result, error)) (answer *Result, err error) {
 	held, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) {
 		return a.host.Registry.Hold(ctx, a.RequestHash, a.owner)
 	})
@@ -251,7 +251,7 @@ func (a *asked) holding(ctx context.Context,
 
 // reopen lets a run be executed again whose files are not what was written. Its folder
 // stays until it is replaced. The error is errReopened.
-func (a *asked) reopen(ctx context.Context, runID string, changed *artifact.MismatchError) error {
+func (a *pendingRun) reopen(ctx context.Context, runID string, changed *artifact.MismatchError) error {
 	row, err := a.host.Registry.Get(ctx, runID)
 	if err != nil {
 		return err
@@ -277,7 +277,7 @@ func (a *asked) reopen(ctx context.Context, runID string, changed *artifact.Mism
 
 // audit executes an answered request again: the result must be the same. Then only
 // the times are new.
-func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Answer) (*Answer, error) {
+func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Result) (*Result, error) {
 	return h.execute(ctx, p, o, before.Metadata.Attempt,
 		func(run *artifact.Run, results []played) (*artifact.Written, error) {
 			if leaseLost(ctx) {
@@ -298,7 +298,7 @@ func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Answer
 		})
 }
 
-// agree checks that the folder of a run is the answer to the question that the registry's
+// agree checks that the folder of a run is the answer to the request that the registry's
 // row has. Where the run is held, or a compact one has become a full one, only the result
 // must be the row's: a process is between the files and the row, or was cut short there.
 func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact.Metadata, payload []byte,
@@ -321,14 +321,14 @@ func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact
 	return nil
 }
 
-// Replay is one play of a question under other conditions. Nothing of it is stored.
+// Replay is one play of a request under other conditions. Nothing of it is stored.
 type Replay struct {
 	// ID names the split in decision lines. Plays whose decision hashes are compared have
 	// the same.
 	ID string
-	// From and To are candles of the question's timeline, half-open.
+	// From and To are candles of the request's timeline, half-open.
 	From, To int
-	// Params and Execution replace those of the question where they are given.
+	// Params and Execution replace those of the request where they are given.
 	Params, Execution json.RawMessage
 	// CostTenths multiplies fees and slippage by tenths: 15 is half as much again; 0 and 10
 	// are as they are.
@@ -336,7 +336,7 @@ type Replay struct {
 	// DelayCandles and WorstPrice are stress, see sim.Config.
 	DelayCandles int
 	WorstPrice   bool
-	// Seed replaces that of the question unless it is 0.
+	// Seed replaces that of the request unless it is 0.
 	Seed uint64
 	// Drive is how the plugin is driven.
 	Drive run.Drive
@@ -377,14 +377,14 @@ type ReplayOptions struct {
 	// Plain leaves out the encryption between host and plugin, as in a search.
 	Plain bool
 	// Capsules keeps a capsule of each replay whose plugin failed, with those of the
-	// question's run.
+	// request's run.
 	Capsules bool
 	// Done is called with each replay when it has ended, one at a time and in no order; the index
 	// is that of the list. An error ends the others.
 	Done func(i int, r *Replayed) error
 }
 
-// Candles is how many candles the timeline of a question has.
+// Candles is how many candles the timeline of a request has.
 func (p *Prepared) Candles() int { return len(p.timeline.closes) }
 
 // CloseAt is the close time of a candle of the timeline.
@@ -393,15 +393,15 @@ func (p *Prepared) CloseAt(i int) market.Time { return p.timeline.closes[i] }
 // OpenAt is the open time of a candle of the timeline.
 func (p *Prepared) OpenAt(i int) market.Time { return p.timeline.opens[i] }
 
-// Datasets are the pinned files of the question's symbols, in their order.
+// Datasets are the pinned files of the request's symbols, in their order.
 func (p *Prepared) Datasets(ctx context.Context) ([]candle.Dataset, error) {
-	tf, err := market.ParseTimeframe(p.Question.Timeframe)
+	tf, err := market.ParseTimeframe(p.Request.Timeframe)
 	if err != nil {
 		return nil, err
 	}
 	var list []candle.Dataset
-	for _, s := range p.Question.Symbols {
-		d, err := p.candles.Pinned(ctx, p.Question.Exchange, market.Symbol(s), tf, p.pins[market.Symbol(s)])
+	for _, s := range p.Request.Symbols {
+		d, err := p.candles.Pinned(ctx, p.Request.Exchange, market.Symbol(s), tf, p.pins[market.Symbol(s)])
 		if err != nil {
 			return nil, err
 		}
@@ -410,36 +410,36 @@ func (p *Prepared) Datasets(ctx context.Context) ([]candle.Dataset, error) {
 	return list, nil
 }
 
-// Store is where the question's candles are.
+// Store is where the request's candles are.
 func (p *Prepared) Store() *candle.Store { return p.candles }
 
-// On is the same question on other candles: those that a store has now of the symbols,
+// On is the same request on other candles: those that a store has now of the symbols,
 // from the first to the last, however few, and not split. It shares the program with the
 // original, which must be closed last, and its capsules go to the original's run.
 func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store,
 	symbols []string) (*Prepared, error) {
-	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true,
+	v := &Prepared{Request: p.Request, Strategy: p.Strategy, catalog: p.catalog, borrowed: true,
 		candles: store, whole: true, launchers: &launchers{}}
-	v.Question.Symbols, v.Question.Pins = symbols, p.inputPins()
-	v.Question.Start, v.Question.End = nil, nil
+	v.Request.Symbols, v.Request.Pins = symbols, p.inputPins()
+	v.Request.Start, v.Request.End = nil, nil
 	err := v.compose(h, func() error { return h.data(ctx, v) })
 	v.RunID = p.RunID
 	return v, err
 }
 
-// Other is the same question asked of another program on the same candles. What the program
+// Other is the same request asked of another program on the same candles. What the program
 // needs is kept in a folder, which may be removed after Close. Its capsules would go to the
 // original's run.
 func (h *Host) Other(
 	ctx context.Context, p *Prepared, program project.Built, folder string,
 ) (_ *Prepared, err error) {
-	v := &Prepared{Question: p.Question, data: p.data, inputs: p.inputs,
+	v := &Prepared{Request: p.Request, data: p.data, inputs: p.inputs,
 		candles: p.candles, timeline: p.timeline,
 		whole: p.whole, pins: p.pins, launchers: &launchers{}}
-	v.Question.Plugin = program
+	v.Request.Plugin = program
 	apart := *h
 	apart.StateDir, apart.Reattach = folder, ""
-	if v.catalog, err = apart.openPlugin(ctx, v.Question); err != nil {
+	if v.catalog, err = apart.openPlugin(ctx, v.Request); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -447,7 +447,7 @@ func (h *Host) Other(
 			v.Close()
 		}
 	}()
-	if v.Strategy, err = lookUp(v.catalog, v.Question); err != nil {
+	if v.Strategy, err = lookUp(v.catalog, v.Request); err != nil {
 		return nil, err
 	}
 	err = v.compose(h, func() error { return nil })
@@ -508,8 +508,8 @@ func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Re
 	return out, err
 }
 
-// Describe is how the plugin of a question describes itself.
-func (h *Host) Describe(ctx context.Context, q Question) (*catalog.Strategy, error) {
+// Describe is how the plugin of a request describes itself.
+func (h *Host) Describe(ctx context.Context, q Request) (*catalog.Strategy, error) {
 	c, err := h.openPlugin(ctx, q)
 	if err != nil {
 		return nil, err
@@ -541,13 +541,13 @@ func (h *Host) Decisions(ctx context.Context, p *Prepared, candles,
 	return hashes, nil, nil
 }
 
-// Excerpt plays what opens in [from, to) of a question by itself, and returns its decision hash.
+// Excerpt plays what opens in [from, to) of a request by itself, and returns its decision hash.
 func (p *Prepared) Excerpt(ctx context.Context, h *Host, from, to market.Time) (string, error) {
 	spool := filepath.Join(h.StateDir, "tmp", "lab")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return "", err
 	}
-	split := run.Split{Seed: p.Question.Seed, Pins: p.pins}
+	split := run.Split{Seed: p.Request.Seed, Pins: p.pins}
 	sum, _, err := h.launcher(p, spool, true).Excerpt(ctx, p.RunID, p.request, split, from, to)
 	return sum, err
 }

@@ -37,7 +37,7 @@ func (h *Host) assess(p *Prepared, results []played, half *played, whole bool) (
 		e.Warnings = append(e.Warnings, purgeShort(train.results.Trades, p.Manifest.Splits)...)
 	}
 	e.Warnings = append(e.Warnings, trained(p)...)
-	if p.Question.Kind == artifact.KindRun {
+	if p.Request.Kind == artifact.KindRun {
 		e.Warnings = append(e.Warnings, absent(results)...)
 	}
 	series := stitch(p, results)
@@ -48,7 +48,7 @@ func (h *Host) assess(p *Prepared, results []played, half *played, whole bool) (
 	if e.WalkForward, err = walkForward(series); err != nil {
 		return nil, err
 	}
-	e.Overfitting, err = overfit(series, p.Question.Seed)
+	e.Overfitting, err = overfit(series, p.Request.Seed)
 	return e, err
 }
 
@@ -249,7 +249,7 @@ var stresses = map[string]Replay{
 }
 
 // costly is the execution options with costs multiplied, within the bounds that options have;
-// base is that of the question.
+// base is that of the request.
 func (r *Replay) costly(base json.RawMessage) (json.RawMessage, error) {
 	if len(r.Execution) > 0 {
 		base = r.Execution

@@ -40,7 +40,7 @@ const (
 	CodeTrialDiverged = "TRIAL_DIVERGED"
 )
 
-// Error is why a question cannot be answered, or a command fails: a code of the lab, what to
+// Error is why a request cannot be answered, or a command fails: a code of the lab, what to
 // do, and details for programs.
 type Error struct {
 	Code, Message string

@@ -44,11 +44,11 @@ func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.
 	}
 	return x.record(p, r.take, x.host.level(*r), func(about capsule.Context) (*capsule.Capsule, error) {
 		return s.Capture(ctx, capsule.Captured{
-			Context: about, Played: capsule.Played{Failure: r.failure, Scene: r.scene},
+			Context: about, Played: capsule.Played{Failure: r.failure, Snapshot: r.snapshot},
 			Lockstep: p.Strategy.SimID != sim.ID() && !p.Strategy.Advance,
 			// a search can have hundreds, and goes on
-			Brief:    p.Question.Kind == artifact.KindTrial,
-			Patient:  p.Question.Kind == artifact.KindFalsification, // its report names the capsule by hash
+			Brief:    p.Request.Kind == artifact.KindTrial,
+			Patient:  p.Request.Kind == artifact.KindFalsification, // its report names the capsule by hash
 			Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: p.candles,
 			Window: func(from, to int64) (start, end *string, ok bool) {
 				if from < 0 || from >= to || to > int64(r.job.To-r.job.From) {
@@ -82,7 +82,7 @@ func (x capturer) lost(runID string, err error) *capsule.Note {
 	return nil
 }
 
-// about is what every capsule of a question has; level is that of the sandbox that the
+// about is what every capsule of a request has; level is that of the sandbox that the
 // plugin was in.
 func (x capturer) about(p *Prepared, take capsule.Take, level string) (capsule.Context, error) {
 	request, err := p.Manifest.Request.Canonical()
@@ -149,7 +149,8 @@ func (x capturer) stopped(p *Prepared, at *played) {
 	failure := &artifact.Failure{Code: CodeInterrupted, Message: "the run was stopped",
 		Data: map[string]any{}}
 	x.record(p, at.take, x.host.level(*at), func(about capsule.Context) (*capsule.Capsule, error) {
-		return capsule.Draft(about, capsule.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
+		played := capsule.Played{Failure: failure, Snapshot: at.snapshot}
+		return capsule.Draft(about, played, capsule.Cancelled)
 	})
 }
 
@@ -206,7 +207,7 @@ func (x capturer) divergent(
 		code = CodeLookahead
 	}
 	return x.record(p, r.take, x.host.level(*r), func(about capsule.Context) (*capsule.Capsule, error) {
-		return capsule.Divergent(ctx, capsule.Parted{
+		return capsule.Divergent(ctx, capsule.DivergentPlays{
 			Context: about, Kind: kind, Code: code, At: at, Lead: r.lead, Warmup: r.lead + int64(r.short),
 			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) },
 			Exchange:  p.request.Exchange, Candles: p.candles,

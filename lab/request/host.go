@@ -1,7 +1,7 @@
 // Package request answers evaluation requests.
 //
-// A [Question] names a built plugin, parameters, data and splits. [Host.Prepare] resolves it
-// into a manifest, whose canonical request has a hash and so a run id: one question has one
+// A [Request] names a built plugin, parameters, data and splits. [Host.Prepare] resolves it
+// into a manifest, whose canonical request has a hash and so a run id: one request has one
 // answer. [Host.Run] claims the request in the registry or takes the answer that is there,
 // plays every split in a fresh process, repeats the search split under stress, stitches the
 // walk-forward windows, and writes the artifacts and the row.
@@ -75,8 +75,8 @@ type Host struct {
 	Reattach string
 }
 
-// Question is what to evaluate. Its fields are those of lab.json; see there.
-type Question struct {
+// Request is what to evaluate. Its fields are those of lab.json; see there.
+type Request struct {
 	// Kind is run, trial or falsification.
 	Kind           string
 	Slug, FamilyID string
@@ -105,7 +105,7 @@ type Question struct {
 // it.
 func (p *Prepared) trainedUntil() (*market.Time, error) {
 	var latest *market.Time
-	for _, text := range []string{p.Strategy.TrainedUntil, p.Question.TrainedUntil} {
+	for _, text := range []string{p.Strategy.TrainedUntil, p.Request.TrainedUntil} {
 		if text == "" {
 			continue
 		}
@@ -120,10 +120,10 @@ func (p *Prepared) trainedUntil() (*market.Time, error) {
 	return latest, nil
 }
 
-// Ask is the question of a project's lab.json.
-func Ask(p *project.Project, built project.Built) Question {
+// FromProject is the request of a project's lab.json.
+func FromProject(p *project.Project, built project.Built) Request {
 	c := p.Config
-	q := Question{
+	q := Request{
 		Kind: artifact.KindRun, Slug: c.Slug, FamilyID: c.FamilyID, Plugin: built, Params: c.Params,
 		Symbols:   c.Symbols,
 		Timeframe: c.Timeframe, Exchange: c.Exchange, Start: c.Data.Start, End: c.Data.End, Pins: c.Data.Pins,
@@ -134,9 +134,9 @@ func Ask(p *project.Project, built project.Built) Question {
 	return q
 }
 
-// Prepared is a question whose every name has been looked up and fixed.
+// Prepared is a request whose every name has been looked up and fixed.
 type Prepared struct {
-	Question Question
+	Request Request
 	// Manifest is complete.
 	Manifest    artifact.Manifest
 	RequestHash string
@@ -165,10 +165,10 @@ func (p *Prepared) Close() {
 	}
 }
 
-// Prepare looks a question up; nothing is executed but the plugin's description of
+// Prepare looks a request up; nothing is executed but the plugin's description of
 // itself.
-func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error) {
-	p := &Prepared{Question: q, candles: h.Candles, launchers: &launchers{}}
+func (h *Host) Prepare(ctx context.Context, q Request) (_ *Prepared, err error) {
+	p := &Prepared{Request: q, candles: h.Candles, launchers: &launchers{}}
 	if p.catalog, err = h.openPlugin(ctx, q); err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (p *Prepared) fits() error {
 // compose fixes everything but the program: parameters and rules first, then the data,
 // which look finds where it is not known yet, then what follows from them.
 func (p *Prepared) compose(h *Host, look func() error) error {
-	q := &p.Question
+	q := &p.Request
 	params, bad := p.Strategy.ValidateParams(q.Params)
 	if len(bad) > 0 {
 		return refuse(CodeParams, "/params"+bad[0].Pointer, "/params%s %s", bad[0].Pointer, bad[0].Message)
@@ -277,7 +277,7 @@ func (p *Prepared) split() (artifact.Splits, error) {
 	if p.whole {
 		return artifact.FullSplit(slices.Values(p.timeline.closes)), nil
 	}
-	return p.Question.Splits.Over(p.timeline.closes, p.Question.Holding)
+	return p.Request.Splits.Over(p.timeline.closes, p.Request.Holding)
 }
 
 // RunID is the name of the run that answers a request: run_ and the first 10 bytes of
@@ -310,7 +310,7 @@ func splitError(err error) error {
 
 // openPlugin opens a catalogue of this one program, or of the strategy under a debugger
 // that takes its place.
-func (h *Host) openPlugin(ctx context.Context, q Question) (*catalog.Catalog, error) {
+func (h *Host) openPlugin(ctx context.Context, q Request) (*catalog.Catalog, error) {
 	attached, err := catalog.Attached(h.Reattach, q.Slug)
 	if err != nil {
 		return nil, err
@@ -328,7 +328,7 @@ func (h *Host) openPlugin(ctx context.Context, q Question) (*catalog.Catalog, er
 }
 
 // lookUp finds the strategy that the program declares.
-func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
+func lookUp(c *catalog.Catalog, q Request) (*catalog.Strategy, error) {
 	list := c.Strategies()
 	if len(list) != 1 {
 		return nil, fmt.Errorf("%s holds %d strategies", q.Plugin.Path, len(list))
@@ -354,7 +354,7 @@ func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
 }
 
 // rules is money and execution options in canonical form.
-func rules(q Question) (cash string, execution json.RawMessage, err error) {
+func rules(q Request) (cash string, execution json.RawMessage, err error) {
 	d, err := decimal.Parse(string(q.InitialCash))
 	if err != nil {
 		return "", nil, refuse(CodeLabJSON, "/initial_cash", "/initial_cash %v", err)
@@ -376,7 +376,7 @@ func rules(q Question) (cash string, execution json.RawMessage, err error) {
 	return d.Trim(0).String(), execution, err
 }
 
-// launcher starts splits of a prepared question.
+// launcher starts splits of a prepared request.
 func (h *Host) launcher(p *Prepared, spool string, plain bool) *run.Launcher {
 	key := launcherKind{spool, plain, h.StepLimit}
 	if l, ok := p.launchers.of.Load(key); ok {

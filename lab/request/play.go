@@ -48,8 +48,8 @@ type played struct {
 	failure *artifact.Failure
 	// take is the play itself; scene is where it stood when it failed or was stopped, nil
 	// before the first candle.
-	take  capsule.Take
-	scene *run.Scene
+	take     capsule.Take
+	snapshot *run.Snapshot
 	// sandbox is the level that the process ran under, "" if there was none.
 	sandbox   string
 	session   bool // other plays may have run in the process before
@@ -197,7 +197,7 @@ func (e *interruption) Unwrap() error { return e.err }
 
 func interrupted(results []played, err error) error {
 	for i := range results {
-		if results[i].scene != nil && results[i].failure == nil {
+		if results[i].snapshot != nil && results[i].failure == nil {
 			return &interruption{&results[i], err}
 		}
 	}
@@ -240,7 +240,7 @@ func (h *Host) workers() int {
 // more in a process of its own, before the strategy is blamed: the plays before may have left it without
 // memory, or in a state of its own making.
 func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job) (played, error) {
-	if h.Session != nil && p.Question.Kind == artifact.KindTrial {
+	if h.Session != nil && p.Request.Kind == artifact.KindTrial {
 		out, err := j.play(ctx, h, l, p, h.Session)
 		if err == nil && out.failure == nil || ctx.Err() != nil {
 			return out, err
@@ -266,7 +266,7 @@ func (j job) play(ctx context.Context, h *Host, l *run.Launcher, p *Prepared,
 	asked.Drive, asked.Series, asked.LogFile = j.Drive, j.Series, j.logFile
 	asked.SeriesFile, asked.Session = j.seriesFile, s
 	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
-	asked.Drive.Unreplayed = asked.Drive.Unreplayed || p.Question.Kind == artifact.KindTrial
+	asked.Drive.Unreplayed = asked.Drive.Unreplayed || p.Request.Kind == artifact.KindTrial
 	x, err := l.LaunchSplit(ctx, p.RunID, capsule.Request(p.request, take), asked)
 	switch f := capsule.StartFailure(err); {
 	case err != nil && ctx.Err() != nil:
@@ -282,14 +282,14 @@ func (j job) play(ctx context.Context, h *Host, l *run.Launcher, p *Prepared,
 		decisions: x.WriteDecisions, close: x.Close}
 	stopped := outcome.Stopped || ctx.Err() != nil
 	if stopped || out.failure != nil {
-		scene, err := x.Scene(capsule.MaxEvents)
+		scene, err := x.Snapshot(capsule.MaxEvents)
 		if err != nil {
 			return played{}, errors.Join(err, x.Close())
 		}
-		out.scene = &scene
+		out.snapshot = &scene
 	}
 	if stopped {
-		return played{job: j, take: take, sandbox: out.sandbox, walls: out.walls, scene: out.scene},
+		return played{job: j, take: take, sandbox: out.sandbox, walls: out.walls, snapshot: out.snapshot},
 			errors.Join(context.Canceled, x.Close())
 	}
 	out.results, out.input = x.Results(), x.Input()
@@ -310,7 +310,7 @@ func (j job) play(ctx context.Context, h *Host, l *run.Launcher, p *Prepared,
 func (h *Host) take(p *Prepared, j job) (capsule.Take, error) {
 	t := capsule.Take{
 		SplitID: j.ID, StressID: j.stressID, Params: p.request.StrategyParams,
-		Seed:         strconv.FormatUint(p.Question.Seed, 10),
+		Seed:         strconv.FormatUint(p.Request.Seed, 10),
 		DelayCandles: j.DelayCandles, WorstPrice: j.WorstPrice,
 		StepLimitMS: cmp.Or(h.StepLimit, run.DefaultStepLimit).Milliseconds(),
 	}
@@ -365,7 +365,7 @@ func (t timeline) dates(from, to int) (start, end *string) {
 
 // data finds the candles of every symbol, pins their files and lays the timeline.
 func (h *Host) data(ctx context.Context, p *Prepared) error {
-	q := p.Question
+	q := p.Request
 	p.pins, p.data, p.timeline, p.coverage = map[market.Symbol]string{}, nil, timeline{}, nil
 	tf, err := market.ParseTimeframe(q.Timeframe)
 	if err != nil {
@@ -443,7 +443,7 @@ func (p *Prepared) findInputs(store *candle.Inputs) error {
 	for _, declared := range p.Strategy.Inputs {
 		symbol := candle.InputSymbol(declared.Name)
 		in, err := run.FindInput(store, declared.Name,
-			strings.TrimPrefix(p.Question.Pins[string(symbol)], "sha256:"))
+			strings.TrimPrefix(p.Request.Pins[string(symbol)], "sha256:"))
 		if err != nil {
 			return Errorf(run.CodeDataUnavailable,
 				"the strategy reads the input %s: %w; lab data import --input %[1]s stores it",
@@ -454,7 +454,7 @@ func (p *Prepared) findInputs(store *candle.Inputs) error {
 	return nil
 }
 
-// inputPins are the inputs of a question as pins of another one.
+// inputPins are the inputs of a request as pins of another one.
 func (p *Prepared) inputPins() map[string]string {
 	pins := map[string]string{}
 	for _, in := range p.inputs {
@@ -464,7 +464,7 @@ func (p *Prepared) inputPins() map[string]string {
 }
 
 // dataset is the pinned one or the current one.
-func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol,
+func (p *Prepared) dataset(ctx context.Context, q Request, symbol market.Symbol,
 	tf market.Timeframe) (candle.Dataset, error) {
 	pin, pinned := strings.CutPrefix(q.Pins[string(symbol)], "sha256:")
 	if !pinned {
@@ -502,8 +502,8 @@ func unavailable(symbol market.Symbol, err error) error {
 		err)
 }
 
-// window is what the question limits the data to; 0 is open.
-func window(q Question) (start, end market.Time, err error) {
+// window is what the request limits the data to; 0 is open.
+func window(q Request) (start, end market.Time, err error) {
 	read := func(pointer string, s *string) (market.Time, error) {
 		if s == nil {
 			return 0, nil

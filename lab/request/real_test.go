@@ -69,7 +69,7 @@ func (s *crosser) OnCandle(v sdk.View) (sdk.Intents, error) {
 // bench is a state directory with the crosser.
 type bench struct {
 	*request.Host
-	question request.Question
+	question request.Request
 }
 
 func newBench(t *testing.T) bench {
@@ -102,7 +102,7 @@ func newBench(t *testing.T) bench {
 		&request.Host{StateDir: state, Candles: candles, Artifacts: store, Registry: runs,
 			Engine: artifact.Engine{Name: "test", SHA256: fmt.Sprintf("%064d", 1)}, Sandbox: "auto",
 			Logger: hclog.NewNullLogger()},
-		request.Question{
+		request.Request{
 			Kind: artifact.KindRun, Slug: "crosser", FamilyID: "crosser", Plugin: built,
 			Params: json.RawMessage(`{}`), Symbols: []string{"BTC/USDT"}, Timeframe: "1h",
 			Exchange: "sample", Start: &start, End: &end, InitialCash: json.RawMessage("10000"),
@@ -147,7 +147,7 @@ func TestTrial(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
 	base := b.prepare(t)
-	trial, err := b.Vary(base, func(q *request.Question) {
+	trial, err := b.WithOverrides(base, func(q *request.Request) {
 		q.Kind, q.Params = artifact.KindTrial, json.RawMessage(`{"fast":5,"slow":40}`)
 	})
 	if err != nil {
@@ -204,7 +204,7 @@ func TestTrial(t *testing.T) {
 			t.Errorf("line %d of %d, %s, is not in the full curve", i, days, line)
 		}
 	}
-	rung, err := b.Vary(trial, func(q *request.Question) { q.Splits.First = 2 })
+	rung, err := b.WithOverrides(trial, func(q *request.Request) { q.Splits.First = 2 })
 	if err != nil || rung.Windows() != 2 || rung.RunID == trial.RunID {
 		t.Errorf("a rung of two windows: %v, %d, %s", err, rung.Windows(), rung.RunID)
 	}

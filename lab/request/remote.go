@@ -29,7 +29,7 @@ type Player interface {
 	Play(ctx context.Context, p *Prepared, e Errand) (map[string][]byte, error)
 }
 
-// Errand is what a run needs to know besides its question, so that its files are those of a run here.
+// Errand is what a run needs to know besides its request, so that its files are those of a run here.
 type Errand struct {
 	Attempt  int
 	Plan     Plan
@@ -94,7 +94,7 @@ func (a *Ahead) Drop() {
 }
 
 // fetch lets a trial be played elsewhere and stores what comes back under the lease.
-func (a *asked) fetch(work context.Context, attempt int) (*Answer, error) {
+func (a *pendingRun) fetch(work context.Context, attempt int) (*Result, error) {
 	h := a.host
 	files, err := h.Elsewhere.Play(work, a.Prepared,
 		Errand{Attempt: attempt, Plan: a.options.Plan, PostPeek: a.postPeek, Apart: h.Session == nil})
@@ -115,7 +115,7 @@ func (a *asked) fetch(work context.Context, attempt int) (*Answer, error) {
 	if err := h.Registry.Complete(context.WithoutCancel(work), w.Metadata, w.Payload); err != nil {
 		return nil, err
 	}
-	answer := &Answer{RunID: a.RunID, RequestHash: a.RequestHash, Metadata: w.Metadata, Report: w.Report}
+	answer := &Result{RunID: a.RunID, RequestHash: a.RequestHash, Metadata: w.Metadata, Report: w.Report}
 	answer.noteFailure()
 	return answer, nil
 }
@@ -132,10 +132,10 @@ func Perform(ctx context.Context, h *Host, p *Prepared, e Errand) (_ map[string]
 	return h.Artifacts.Parcel(p.RunID)
 }
 
-// Supplies are what a host that has nothing needs to play the trials of a question. Program, candles and
+// Supplies are what a host that has nothing needs to play the trials of a request. Program, candles and
 // inputs are named by their hashes.
 type Supplies struct {
-	Question    Question       `json:"question"`
+	Request     Request        `json:"question"`
 	StepLimitMS int64          `json:"step_limit_ms"`
 	Candles     []CandleSupply `json:"candles"`
 	Inputs      []string       `json:"inputs"`
@@ -150,9 +150,9 @@ type CandleSupply struct {
 	VolumeUnit string          `json:"volume_unit"`
 }
 
-// SuppliesOf are those of a question, with the path of each file by its hash.
+// SuppliesOf are those of a request, with the path of each file by its hash.
 func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[string]string, error) {
-	q := p.Question
+	q := p.Request
 	if h.Reattach != "" || strings.HasSuffix(q.Plugin.Path, ".json") {
 		return nil, nil, Errorf(CodeUsage, "workers play programs that are one file: leave --on out for a "+
 			"strategy in Python or under a debugger").With("flag", "--on")
@@ -183,13 +183,13 @@ func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[strin
 			}
 		}
 	}
-	s.Question = q
+	s.Request = q
 	return s, files, nil
 }
 
 // Files are the hashes of everything that supplies name.
 func (s *Supplies) Files() []string {
-	list := append([]string{s.Question.Plugin.SHA256}, s.Inputs...)
+	list := append([]string{s.Request.Plugin.SHA256}, s.Inputs...)
 	for _, c := range s.Candles {
 		list = append(list, c.SHA256)
 	}
@@ -205,10 +205,10 @@ type Equipment struct {
 	Logger     hclog.Logger
 }
 
-// Equip makes a host of supplies and prepares their question. Both must be closed: the question, then
+// Equip makes a host of supplies and prepares their request. Both must be closed: the request, then
 // Host.Candles.
 func Equip(ctx context.Context, o Equipment, s *Supplies) (_ *Host, _ *Prepared, err error) {
-	q := s.Question
+	q := s.Request
 	bin := filepath.Join(o.Dir, "bin")
 	inputs := filepath.Join(o.Dir, "data", "inputs")
 	for _, dir := range []string{bin, inputs, filepath.Join(o.Dir, "runs")} {
@@ -247,7 +247,7 @@ func Equip(ctx context.Context, o Equipment, s *Supplies) (_ *Host, _ *Prepared,
 
 // equipCandles makes a store of exactly the candles of supplies.
 func equipCandles(ctx context.Context, o Equipment, s *Supplies) (_ *candle.Store, err error) {
-	tf, err := market.ParseTimeframe(s.Question.Timeframe)
+	tf, err := market.ParseTimeframe(s.Request.Timeframe)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func equipCandles(ctx context.Context, o Equipment, s *Supplies) (_ *candle.Stor
 		defer f.Close()
 		series := *f.Series()
 		series.Symbol, series.Timeframe = c.Symbol, tf
-		sets = append(sets, candle.PutRequest{Exchange: s.Question.Exchange, Series: &series,
+		sets = append(sets, candle.PutRequest{Exchange: s.Request.Exchange, Series: &series,
 			Calendar: c.Calendar, PriceStep: c.PriceStep, VolumeUnit: c.VolumeUnit})
 	}
 	return candle.Temporary(ctx, filepath.Join(o.Dir, "data"), sets)
@@ -274,7 +274,7 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return file.Write(to, text, mode)
 }
 
-// Refuses reports whether a code is that of a question which a strategy does not take: it fails a trial, not
+// Refuses reports whether a code is that of a request which a strategy does not take: it fails a trial, not
 // its search. So does one that no worker brought to its end.
 func Refuses(code string) bool {
 	return code == CodeParams || code == CodeRunFailed || code == CodeTrialLost

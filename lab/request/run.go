@@ -33,7 +33,7 @@ type Options struct {
 	// Make fills a run where its splits are not simply played, as for a falsification:
 	// Splits, Evaluation and Manifest.Sandbox. The rest of the run is there already.
 	Make func(ctx context.Context, run *artifact.Run) error
-	// Waiting is called where another process is answering the same question.
+	// Waiting is called where another process is answering the same request.
 	Waiting func(owner string)
 	// Author is who asks, for what is noted about people.
 	Author string
@@ -62,8 +62,8 @@ func (p Plan) note(e *artifact.Evaluation) {
 	}
 }
 
-// Answer is a run as it is stored now.
-type Answer struct {
+// Result is a run as it is stored now.
+type Result struct {
 	RunID, RequestHash string
 	// Reused reports that nothing was executed, Shelved that the run has no folder: its report is what the
 	// shelf has of it.
@@ -108,8 +108,8 @@ func (e *MismatchError) Error() string {
 // poll is how often a waiting process looks whether the other one is done.
 const poll = 250 * time.Millisecond
 
-// Run answers a prepared question: with the run that is there, or by executing it.
-func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error) {
+// Run answers a prepared request: with the run that is there, or by executing it.
+func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Result, error) {
 	key, err := p.Manifest.Request.TrialKey()
 	if err != nil {
 		return nil, err
@@ -118,12 +118,12 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 		return h.rehearse(ctx, p, o, key)
 	}
 	began := time.Now()
-	if o.Plan.ID == "" && p.Question.Kind == artifact.KindRun {
+	if o.Plan.ID == "" && p.Request.Kind == artifact.KindRun {
 		if o.Plan, err = h.standing(ctx, p, key); err != nil {
 			return nil, err
 		}
 	}
-	if p.Question.Kind == artifact.KindRun {
+	if p.Request.Kind == artifact.KindRun {
 		if err := noteDays(ctx, h, p, o.Author); err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	a := &asked{Prepared: p, host: h, options: o, begun: begun, owner: registry.NewOwner()}
+	a := &pendingRun{Prepared: p, host: h, options: o, begun: begun, owner: registry.NewOwner()}
 	for {
 		answer, err := a.attempt(ctx)
 		switch {
@@ -156,7 +156,7 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 	}
 }
 
-// Days is w with the days that a question shows and those of its test; the splits of a
+// Days is w with the days that a request shows and those of its test; the splits of a
 // trial do not have one, those of its search do.
 func (p *Prepared) Days(w registry.Windows) (registry.Windows, error) {
 	m := &p.Manifest
@@ -188,8 +188,8 @@ func (h *Host) Look(ctx context.Context, w registry.Windows) error {
 	return h.Registry.Look(ctx, w)
 }
 
-// asked is a prepared question on its way to an answer.
-type asked struct {
+// pendingRun is a prepared request on its way to an answer.
+type pendingRun struct {
 	*Prepared
 	host    *Host
 	options Options
@@ -199,13 +199,13 @@ type asked struct {
 	expected string
 }
 
-// errReopened reports that there is no answer any more, so that the question is to be
+// errReopened reports that there is no answer any more, so that the request is to be
 // claimed again.
 var errReopened = errors.New("the run is to be executed again")
 
-// attempt claims the question once. The error is registry.ErrLeaseLost or errReopened
+// attempt claims the request once. The error is registry.ErrLeaseLost or errReopened
 // where another process may have the answer now.
-func (a *asked) attempt(ctx context.Context) (*Answer, error) {
+func (a *pendingRun) attempt(ctx context.Context) (*Result, error) {
 	claim, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) {
 		return a.host.Registry.Claim(ctx, a.begun, a.owner)
 	})
@@ -236,7 +236,7 @@ func (a *asked) attempt(ctx context.Context) (*Answer, error) {
 	return answer, err
 }
 
-// wait claims until no other process is busy with the question.
+// wait claims until no other process is busy with the request.
 func (h *Host) wait(ctx context.Context, o Options,
 	claim func() (registry.Claim, error)) (registry.Claim, error) {
 	told := false
@@ -259,7 +259,7 @@ func (h *Host) wait(ctx context.Context, o Options,
 
 // stored is the run that answers, every file hashed again. The error is an
 // *artifact.MismatchError when it is not the one of the registry's row.
-func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Answer, error) {
+func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Result, error) {
 	request, err := h.Registry.GetRequest(ctx, p.RequestHash)
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Answer, 
 
 // look is stored for a run whose lease a process has or had, or has not. Besides, it
 // returns the bytes of metadata.json.
-func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (*Answer, []byte, error) {
+func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (*Result, []byte, error) {
 	m, payload, err := artifact.Verify(h.Artifacts.Dir(runID))
 	if errors.Is(err, fs.ErrNotExist) {
 		if answer, payload, err := p.shelved(ctx, h, runID); answer != nil || err != nil {
@@ -289,12 +289,12 @@ func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Answer{RunID: runID, RequestHash: p.RequestHash, Reused: true, Metadata: m, Report: report},
+	return &Result{RunID: runID, RequestHash: p.RequestHash, Reused: true, Metadata: m, Report: report},
 		payload, nil
 }
 
 // hold executes under the lease.
-func (a *asked) hold(ctx context.Context, attempt int) (answer *Answer, err error) {
+func (a *pendingRun) hold(ctx context.Context, attempt int) (answer *Result, err error) {
 	err = a.leased(ctx, func(work context.Context) error {
 		// Before anything is added to them.
 		if err := a.host.Artifacts.Rescue(a.RunID); err != nil {
@@ -329,7 +329,7 @@ func (a *asked) hold(ctx context.Context, attempt int) (answer *Answer, err erro
 
 // leased works while the lease is renewed. The error is registry.ErrLeaseLost, too, when
 // that is what has ended the work.
-func (a *asked) leased(ctx context.Context, do func(context.Context) error) error {
+func (a *pendingRun) leased(ctx context.Context, do func(context.Context) error) error {
 	work, cancel := context.WithCancelCause(ctx)
 	renewed := make(chan struct{})
 	go func() {
@@ -347,7 +347,7 @@ func (a *asked) leased(ctx context.Context, do func(context.Context) error) erro
 
 func leaseLost(ctx context.Context) bool { return errors.Is(context.Cause(ctx), registry.ErrLeaseLost) }
 
-func (a *asked) renew(ctx context.Context, cancel context.CancelCauseFunc) {
+func (a *pendingRun) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(cmp.Or(a.options.renewal, registry.LeaseRenew))
 	defer ticker.Stop()
 	for {
@@ -370,7 +370,7 @@ type storing func(*artifact.Run, []played) (*artifact.Written, error)
 // execute plays every split, up to the first that fails, and hands the run to store;
 // nil stores nothing.
 func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
-	store storing) (*Answer, error) {
+	store storing) (*Result, error) {
 	if o.Make != nil {
 		return h.made(ctx, p, o, attempt, store)
 	}
@@ -397,7 +397,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	run.Manifest.Sandbox = h.level(results...)
 	run.Manifest.Walls = walls(run.Manifest.Sandbox, results)
 	run.Environment.Session = slices.ContainsFunc(results, func(r played) bool { return r.session })
-	answer := &Answer{RunID: p.RunID, RequestHash: p.RequestHash}
+	answer := &Result{RunID: p.RunID, RequestHash: p.RequestHash}
 	for i := range results {
 		if r := &results[i]; r.failure != nil && answer.Failure == nil {
 			answer.Failure = &Failure{SplitID: r.job.ID, Failure: r.failure}
@@ -435,7 +435,7 @@ func (p *Prepared) jobs() []job {
 	var jobs []job
 	var search job
 	for _, r := range p.Manifest.Splits.Splits {
-		if r.Train != nil && r.Role == split.RoleTrain && p.Question.Kind != artifact.KindTrial {
+		if r.Train != nil && r.Role == split.RoleTrain && p.Request.Kind != artifact.KindTrial {
 			continue // train windows are for trials
 		}
 		jobs = append(jobs, job{Replay: Replay{ID: r.ID, From: r.From, To: r.To}, keep: true})
@@ -445,7 +445,7 @@ func (p *Prepared) jobs() []job {
 	}
 	// Each split has its share of the file, so that none of them is left out.
 	for i := range jobs {
-		if p.Question.Kind == artifact.KindTrial {
+		if p.Request.Kind == artifact.KindTrial {
 			break // hundreds of them log the same
 		}
 		jobs[i].logFile, jobs[i].seriesFile = run.MaxLogFile/len(jobs), true
@@ -453,7 +453,7 @@ func (p *Prepared) jobs() []job {
 	if search.ID == "" {
 		return jobs
 	}
-	for _, id := range p.Question.Stress {
+	for _, id := range p.Request.Stress {
 		harder := stresses[id]
 		harder.ID, harder.From, harder.To = search.ID, search.From, search.To
 		jobs = append(jobs, job{Replay: harder, stressID: id})

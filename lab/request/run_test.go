@@ -19,8 +19,8 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-// run answers the question of a bench.
-func (b bench) run(t *testing.T, p *request.Prepared, o request.Options) *request.Answer {
+// run answers the request of a bench.
+func (b bench) run(t *testing.T, p *request.Prepared, o request.Options) *request.Result {
 	t.Helper()
 	answer, err := b.Run(t.Context(), p, o)
 	if err != nil || answer.Failure != nil {
@@ -66,7 +66,7 @@ func (b bench) settled(t *testing.T, p *request.Prepared) *artifact.Metadata {
 }
 
 // robbed are options whose lease is taken by somebody else after the first split, who
-// answers the question meanwhile; wait for him in the end.
+// answers the request meanwhile; wait for him in the end.
 func (b bench) robbed(t *testing.T, o request.Options) (_ request.Options, wait func()) {
 	t.Helper()
 	other := b.prepare(t)

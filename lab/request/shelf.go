@@ -18,14 +18,14 @@ type Shelf interface {
 
 // shelves reports whether a run that has come to its end goes on the shelf. One that has left a folder has a
 // folder again.
-func (a *asked) shelves(status string) bool {
+func (a *pendingRun) shelves(status string) bool {
 	o := a.options
 	return a.host.Shelf != nil && o.Shelve && o.Compact && status == artifact.StatusCompleted &&
 		!a.host.Artifacts.Has(a.RunID)
 }
 
 // keep stores a run that was played here.
-func (a *asked) keep(run *artifact.Run) (*artifact.Written, error) {
+func (a *pendingRun) keep(run *artifact.Run) (*artifact.Written, error) {
 	if !a.shelves(run.Status) {
 		return a.host.Artifacts.Replace(run)
 	}
@@ -37,7 +37,7 @@ func (a *asked) keep(run *artifact.Run) (*artifact.Written, error) {
 }
 
 // receive stores a run that was played elsewhere.
-func (a *asked) receive(files map[string][]byte) (*artifact.Written, error) {
+func (a *pendingRun) receive(files map[string][]byte) (*artifact.Written, error) {
 	m, err := artifact.DecodeMetadata(files["metadata.json"])
 	if err != nil || !a.shelves(m.Status) {
 		return a.host.Artifacts.Receive(a.RunID, files)
@@ -51,7 +51,7 @@ func (a *asked) receive(files map[string][]byte) (*artifact.Written, error) {
 
 // shelved is the answer that the shelf and the registry's row have, with the bytes of the row; nil if the
 // shelf has nothing. The error is an *artifact.MismatchError when they are not about one result.
-func (p *Prepared) shelved(ctx context.Context, h *Host, runID string) (*Answer, []byte, error) {
+func (p *Prepared) shelved(ctx context.Context, h *Host, runID string) (*Result, []byte, error) {
 	if h.Shelf == nil {
 		return nil, nil, nil
 	}
@@ -69,19 +69,19 @@ func (p *Prepared) shelved(ctx context.Context, h *Host, runID string) (*Answer,
 		return nil, nil, &artifact.MismatchError{RunID: runID,
 			Problems: []string{"what its search keeps of it is not the result of the registry's row"}}
 	}
-	return &Answer{RunID: runID, RequestHash: p.RequestHash, Reused: true, Shelved: true, Metadata: m,
+	return &Result{RunID: runID, RequestHash: p.RequestHash, Reused: true, Shelved: true, Metadata: m,
 		Report: report}, row.Payload, nil
 }
 
 // Restore plays a run that the shelf has once more, each split in a process of its own, and makes its
 // folder. Every file must be what the registry's row lists, else the error is a *MismatchError. A run that
 // has a folder stays as it is.
-func (p *Prepared) Restore(ctx context.Context, h *Host, o Options) (*Answer, error) {
+func (p *Prepared) Restore(ctx context.Context, h *Host, o Options) (*Result, error) {
 	alone := *h
 	alone.Session, alone.Elsewhere = nil, nil
 	o.Compact = true
-	a := &asked{Prepared: p, host: &alone, options: o, owner: registry.NewOwner()}
-	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
+	a := &pendingRun{Prepared: p, host: &alone, options: o, owner: registry.NewOwner()}
+	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Result, error) {
 		before, payload, err := h.look(work, p, p.RunID, held.Owner != "")
 		if err != nil || !before.Shelved {
 			return before, err

@@ -34,7 +34,7 @@ func trialSplits(all []artifact.SplitRange, windows int) []artifact.SplitRange {
 	return out
 }
 
-// Windows is how many walk-forward windows a question has.
+// Windows is how many walk-forward windows a request has.
 func (p *Prepared) Windows() int {
 	n := 0
 	for _, r := range p.Manifest.Splits.Splits {
@@ -45,23 +45,23 @@ func (p *Prepared) Windows() int {
 	return n
 }
 
-// Vary is the same question with something changed that concerns neither the program
+// WithOverrides is the same request with something changed that concerns neither the program
 // nor the candles: parameters, kind, splits, execution, stress, seed. It shares the
 // program with the original, which must be closed last.
-func (h *Host) Vary(p *Prepared, change func(*Question)) (*Prepared, error) {
+func (h *Host) WithOverrides(p *Prepared, change func(*Request)) (*Prepared, error) {
 	v := &Prepared{
-		Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data,
+		Request: p.Request, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data,
 		inputs:  p.inputs,
 		candles: p.candles, timeline: p.timeline, coverage: p.coverage,
 		pins: p.pins, launchers: p.launchers,
 	}
-	change(&v.Question)
+	change(&v.Request)
 	return v, v.compose(h, func() error { return nil })
 }
 
-// Known is the stored answer to a question, also where the plugin failed, when every
+// Known is the stored answer to a request, also where the plugin failed, when every
 // file of it verifies; nil when there is none, so that it is to be executed.
-func (h *Host) Known(ctx context.Context, p *Prepared) (*Answer, error) {
+func (h *Host) Known(ctx context.Context, p *Prepared) (*Result, error) {
 	row, err := h.Registry.Get(ctx, p.RunID)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
@@ -84,7 +84,7 @@ func (h *Host) Known(ctx context.Context, p *Prepared) (*Answer, error) {
 }
 
 // noteFailure is the failure of an answer by its files.
-func (a *Answer) noteFailure() {
+func (a *Result) noteFailure() {
 	if f := a.Metadata.Failure; f != nil {
 		failed := f.Failure
 		failed.Message = f.Message
@@ -103,7 +103,7 @@ func lastSplit(r *artifact.Report) string {
 // Upgrade executes a stored compact run in full and puts the full artifacts in its place.
 // The result must be the same, else the error is a *MismatchError. A run that is full
 // already is returned as it is, one that is not stored is executed.
-func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, error) {
+func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Result, error) {
 	before, err := h.Known(ctx, p)
 	switch {
 	case err != nil:
@@ -113,8 +113,8 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 	case before.Metadata.ArtifactLevel == artifact.LevelFull:
 		return before, nil
 	}
-	a := &asked{Prepared: p, host: h, options: o, owner: registry.NewOwner()}
-	answer, err := a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
+	a := &pendingRun{Prepared: p, host: h, options: o, owner: registry.NewOwner()}
+	answer, err := a.holding(ctx, func(work context.Context, held registry.Claim) (*Result, error) {
 		// Whoever held it before may have done it.
 		now, _, err := h.look(work, p, p.RunID, held.Owner != "")
 		if err != nil || now.Metadata.ArtifactLevel == artifact.LevelFull {
@@ -128,7 +128,7 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 	return answer, err
 }
 
-// Confirm executes a question again, each split in a process of its own, and reports whether its result has
+// Confirm executes a request again, each split in a process of its own, and reports whether its result has
 // this hash. It stores nothing.
 func (p *Prepared) Confirm(ctx context.Context, h *Host, resultHash string) (bool, error) {
 	alone := *h
@@ -143,8 +143,8 @@ func (p *Prepared) Confirm(ctx context.Context, h *Host, resultHash string) (boo
 // Forget lets a stored run be executed again, whose result is not believed. Its folder stays until it is
 // replaced.
 func (p *Prepared) Forget(ctx context.Context, h *Host, waiting func(owner string)) error {
-	a := &asked{Prepared: p, host: h, options: Options{Waiting: waiting}, owner: registry.NewOwner()}
-	_, err := a.holding(ctx, func(work context.Context, _ registry.Claim) (*Answer, error) {
+	a := &pendingRun{Prepared: p, host: h, options: Options{Waiting: waiting}, owner: registry.NewOwner()}
+	_, err := a.holding(ctx, func(work context.Context, _ registry.Claim) (*Result, error) {
 		return nil, h.Registry.Reopen(work, p.RunID)
 	})
 	if errors.Is(err, errReopened) {
@@ -153,7 +153,7 @@ func (p *Prepared) Forget(ctx context.Context, h *Host, waiting func(owner strin
 	return err
 }
 
-func (a *asked) upgrade(ctx context.Context, before *Answer) (*Answer, error) {
+func (a *pendingRun) upgrade(ctx context.Context, before *Result) (*Result, error) {
 	p := a.Prepared
 	return a.host.execute(ctx, p, a.options, before.Metadata.Attempt,
 		func(run *artifact.Run, results []played) (*artifact.Written, error) {
@@ -178,7 +178,7 @@ func (a *asked) upgrade(ctx context.Context, before *Answer) (*Answer, error) {
 
 // made is execute for a run that Options.Make fills.
 func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int,
-	store storing) (*Answer, error) {
+	store storing) (*Result, error) {
 	run := &artifact.Run{
 		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt,
 		StartedAt: time.Now(),
@@ -199,14 +199,14 @@ func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int,
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{
+	return &Result{
 		RunID: p.RunID, RequestHash: p.RequestHash,
 		Metadata: written.Metadata, Report: written.Report, JSON: written.JSON,
 	}, nil
 }
 
-// Parting is two replays that should have decided alike and did not.
-type Parting struct {
+// Divergence is two replays that should have decided alike and did not.
+type Divergence struct {
 	// Kind is capsule.Nondeterminism or capsule.Lookahead.
 	Kind capsule.Kind
 	// Replay is how the second was played, Played how that went.
@@ -216,9 +216,9 @@ type Parting struct {
 	Before, Now []byte
 }
 
-// Part keeps a capsule of the first decision that differs, with those of the question's
+// CaptureDivergence keeps a capsule of the first decision that differs, with those of the request's
 // run. It is nil where the lines are equal, or where no capsule can be kept.
-func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note {
+func (h *Host) CaptureDivergence(ctx context.Context, p *Prepared, in Divergence) *capsule.Note {
 	at := capsule.Diverge(in.Before, in.Now)
 	if at == nil {
 		return nil
@@ -240,9 +240,9 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 // Enlist gives a stored run another standing in a family, as when the parameters that a
 // search selects were evaluated before: its record has it from then on. What the run has
 // found out stays as it is.
-func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, error) {
-	a := &asked{Prepared: p, host: h, owner: registry.NewOwner()}
-	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
+func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Result, error) {
+	a := &pendingRun{Prepared: p, host: h, owner: registry.NewOwner()}
+	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Result, error) {
 		before, _, err := h.look(work, p, p.RunID, held.Owner != "")
 		if err != nil {
 			return nil, err
@@ -266,7 +266,7 @@ func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, err
 
 // rehearse executes and stores nothing. Its metrics are those of a trial, so they are
 // shown only where the registry counts one with this trial key.
-func (h *Host) rehearse(ctx context.Context, p *Prepared, o Options, key string) (*Answer, error) {
+func (h *Host) rehearse(ctx context.Context, p *Prepared, o Options, key string) (*Result, error) {
 	answer, err := h.execute(ctx, p, o, 1, nil)
 	if err != nil {
 		return nil, err
@@ -284,7 +284,7 @@ func (h *Host) rehearse(ctx context.Context, p *Prepared, o Options, key string)
 // withhold takes everything out that one could choose by; hashes, times and what
 // was played stay. JSON stays, too: nothing shows it but the replay of a bundle, which has
 // shown these numbers.
-func (a *Answer) withhold() {
+func (a *Result) withhold() {
 	report, meta := *a.Report, *a.Metadata
 	report.WalkForward, report.Overfitting, report.Stress, report.Warnings = nil, nil, nil, nil
 	report.StressFailed, report.GatesFailed = nil, nil
@@ -340,14 +340,14 @@ func (h *Host) selected(t registry.PlannedTrial) (bool, error) {
 	return result.Selected != nil && result.Selected.TrialIndex == t.Index, nil
 }
 
-// coverage is the open times of one symbol in the window of a question that has several.
+// coverage is the open times of one symbol in the window of a request that has several.
 // Of a single symbol the timeline has them.
 type coverage struct {
 	symbol market.Symbol
 	opens  []market.Time
 }
 
-// covered refuses a question one of whose splits has no candle of one of its symbols: it
+// covered refuses a request one of whose splits has no candle of one of its symbols: it
 // could not be played, which is better known before the first split is.
 func (p *Prepared) covered() error {
 	if p.whole {
@@ -383,7 +383,7 @@ func (p *Prepared) uncovered(j job, c coverage, next int) error {
 	}
 	return Errorf(run.CodeDataUnavailable,
 		"split %s has no %s candle of %s; there are candles from %s to %s: %s",
-		j.ID, p.Question.Timeframe, c.symbol, first, p.closeOf(last), cure).
+		j.ID, p.Request.Timeframe, c.symbol, first, p.closeOf(last), cure).
 		With("pointer", pointer, "split_id", j.ID, "symbol", string(c.symbol))
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-// vary is the question of a bench with other parameters, as another kind.
+// vary is the request of a bench with other parameters, as another kind.
 func (b bench) vary(t *testing.T, base *request.Prepared, kind, params string) *request.Prepared {
 	t.Helper()
-	p, err := b.Vary(base, func(q *request.Question) { q.Kind, q.Params = kind, json.RawMessage(params) })
+	p, err := b.WithOverrides(base, func(q *request.Request) { q.Kind, q.Params = kind, json.RawMessage(params) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestUpgradesAtOnce(t *testing.T) {
 	trial := b.vary(t, b.prepare(t), artifact.KindTrial, `{"fast":5,"slow":40}`)
 	b.run(t, trial, request.Options{Compact: true})
 	var wg sync.WaitGroup
-	answers := make([]*request.Answer, 3)
+	answers := make([]*request.Result, 3)
 	for i := range answers {
 		wg.Go(func() {
 			var err error

@@ -127,7 +127,7 @@ func (w *world) search(ctx context.Context, h *request.Host, s *setting, i int) 
 	return a.RunID, nil
 }
 
-func answer(ctx context.Context, h *request.Host, q request.Question, compact bool) (*request.Answer, error) {
+func answer(ctx context.Context, h *request.Host, q request.Request, compact bool) (*request.Result, error) {
 	p, err := h.Prepare(ctx, q)
 	if err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func answer(ctx context.Context, h *request.Host, q request.Question, compact bo
 }
 
 // question is that of a strategy in case i; k is the coin of noise.
-func (w *world) question(s *setting, name string, i, k int) request.Question {
-	q := request.Question{
+func (w *world) question(s *setting, name string, i, k int) request.Request {
+	q := request.Request{
 		Kind: artifact.KindRun, Slug: name, FamilyID: "calibration", Plugin: w.plugin,
 		Params: json.RawMessage("{}"), Symbols: []string{string(symbol)},
 		Timeframe: "1d", Exchange: exchange, InitialCash: json.RawMessage(cash),

@@ -78,7 +78,7 @@ func (c *check) timeframe(i int) string {
 	if c.b.Runs[i].Role != bundle.RoleBaseline || len(c.b.Strategy.Timeframes) < 2 {
 		return ""
 	}
-	return c.runs[i].question.Timeframe
+	return c.runs[i].request.Timeframe
 }
 
 type check struct {
@@ -237,7 +237,7 @@ func sameTime(text string, t time.Time) bool {
 // program holds what was run against what the bundle is of: the plugin, its parameters and
 // markets, and that what is called out of sample lies behind every baseline.
 func (c *check) program(i int, declared *bundle.Run, found *Run) *bundle.Error {
-	s, q := &c.b.Strategy, &found.question
+	s, q := &c.b.Strategy, &found.request
 	venue := found.Kind == kindService
 	switch {
 	case q.Inputs.PluginSHA256 != s.Plugin.SHA256:
@@ -253,7 +253,7 @@ func (c *check) program(i int, declared *bundle.Run, found *Run) *bundle.Error {
 		return c.mismatch(c.pointer("/strategy/exchanges"), strings.Join(s.Exchanges, " "), q.Exchange)
 	}
 	for k := range c.runs {
-		base := &c.runs[k].question
+		base := &c.runs[k].request
 		beside := declared.Role == bundle.RoleOOS && c.b.Runs[k].Role == bundle.RoleBaseline
 		if beside && q.Start.Before(base.End) {
 			return c.mismatch(c.at(i, "/role"), string(declared.Role), string(bundle.RoleBaseline))

@@ -32,7 +32,7 @@ func (r *dataRef) is(d *bundle.Dataset) bool {
 func (c *check) candles() *bundle.Error {
 	used, first := make([]bool, len(c.b.Data)), true
 	for i, run := range c.runs {
-		q := &run.question
+		q := &run.request
 		for j := range q.Inputs.Data {
 			k, refused := c.listed(&q.Inputs.Data[j])
 			if refused != nil {
@@ -84,7 +84,7 @@ func (c *check) asked(i int, run *Run) *bundle.Error {
 	if run.Kind == kindService {
 		return nil
 	}
-	q := &run.question
+	q := &run.request
 	at := c.at(i, "/request_hash")
 	from, to := q.Start, q.End
 	for j := range q.Inputs.Data {
@@ -140,7 +140,7 @@ func (c *check) markets() *bundle.Error {
 	for k, tf := range c.b.Strategy.Timeframes {
 		has := false
 		for i, run := range c.runs {
-			has = has || c.b.Runs[i].Role == bundle.RoleBaseline && run.question.Timeframe == tf
+			has = has || c.b.Runs[i].Role == bundle.RoleBaseline && run.request.Timeframe == tf
 		}
 		if has {
 			continue

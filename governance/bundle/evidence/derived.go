@@ -64,7 +64,7 @@ const (
 
 // derive works the derived numbers out of the files of a run.
 func (r *Run) derive(rep *report, a *attack, files Files) error {
-	d := &bundle.Derived{EngineSHA256: r.question.Inputs.Engine.SHA256, Figures: map[string]float64{}}
+	d := &bundle.Derived{EngineSHA256: r.request.Inputs.Engine.SHA256, Figures: map[string]float64{}}
 	switch r.Kind {
 	case kindRun:
 		if err := r.outOfSample(rep, files, d); err != nil {
@@ -134,7 +134,7 @@ func (r *Run) outOfSample(rep *report, files Files, d *bundle.Derived) error {
 		}
 	}
 	d.Figures[FigureDays] = float64(len(returns))
-	if r.question.TrainedUntil != nil {
+	if r.request.TrainedUntil != nil {
 		d.Figures[FigureTrained] = float64(r.trained)
 	}
 	if span == 0 {

@@ -123,7 +123,7 @@ func TestOutOfSampleDays(t *testing.T) {
 		return &t
 	}
 	trained := &Run{Kind: kindRun}
-	trained.question.TrainedUntil = &end
+	trained.request.TrainedUntil = &end
 	later := &report{Splits: []reportSplit{{ID: "test", Role: roleTest, TSFrom: at(11)},
 		{ID: "train", Role: "train", TSFrom: at(0)}, {ID: "wf-00", Role: roleWalkForward, TSFrom: at(0)}}}
 	if trained.leaveOutTrained(later) || len(later.Splits) != 2 {

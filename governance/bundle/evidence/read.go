@@ -60,13 +60,13 @@ type Run struct {
 	Edge            *bundle.Edge
 	Impact          *bundle.Impact
 
-	question question
-	begins   []time.Time // of the splits out of sample
-	trained  int         // splits out of sample that begin before the end of the training data
+	request baseRequest
+	begins  []time.Time // of the splits out of sample
+	trained int         // splits out of sample that begin before the end of the training data
 }
 
-// question is the part of request.json that reports what was run on what.
-type question struct {
+// baseRequest is the part of request.json that reports what was run on what.
+type baseRequest struct {
 	Kind       string          `json:"kind"`
 	Params     json.RawMessage `json:"strategy_params"`
 	Symbols    []string        `json:"symbols"`
@@ -184,12 +184,12 @@ func Read(role bundle.Role, files Files) (*Run, error) {
 	for _, f := range []struct {
 		name string
 		into any
-	}{{ReportName, &rep}, {RequestName, &run.question}, {MetadataName, &m}} {
+	}{{ReportName, &rep}, {RequestName, &run.request}, {MetadataName, &m}} {
 		if err := load(files, f.name, f.into); err != nil {
 			return nil, err
 		}
 	}
-	if err := agree(&rep, &m, &run.question); err != nil {
+	if err := agree(&rep, &m, &run.request); err != nil {
 		return nil, err
 	}
 	for _, s := range rep.Splits {
@@ -250,7 +250,7 @@ func load(files Files, name string, into any) error {
 }
 
 // agree holds report, metadata and request of a run against each other.
-func agree(rep *report, m *Metadata, q *question) error {
+func agree(rep *report, m *Metadata, q *baseRequest) error {
 	switch {
 	case m.Schema != metadataSchema:
 		return invalid(MetadataName, "its schema is not %s", metadataSchema)
@@ -315,7 +315,7 @@ func (m *Metadata) VenueRole() bundle.Role {
 // the end of the data that the program was made with: on these it was not. It reports whether the
 // locked test is one of them.
 func (r *Run) leaveOutTrained(rep *report) (test bool) {
-	end := r.question.TrainedUntil
+	end := r.request.TrainedUntil
 	if end == nil {
 		return false
 	}

@@ -254,11 +254,11 @@ func (v *verifier) checkAttestation(c *candidate, text []byte, signed *dsse.Sign
 		return mismatch("", "an attestation that the ingest takes", err.Error())
 	}
 	for _, a := range found {
-		if a.Said.Known() {
+		if a.Parsed.Known() {
 			return nil
 		}
 	}
-	return mismatch("predicateType", "one that counts", found[0].Said.Statement.PredicateType)
+	return mismatch("predicateType", "one that counts", found[0].Parsed.Statement.PredicateType)
 }
 
 func (v *verifier) judge(c *candidate, text []byte, signed *dsse.Signed,
@@ -303,7 +303,7 @@ func (v *verifier) packers() []string {
 		for _, c := range v.bundles {
 			found, _ := v.judge(c, f.Data, signed, nil)
 			for _, a := range found {
-				if a.Said.Statement.PredicateType == bundle.TypeBundle {
+				if a.Parsed.Statement.PredicateType == bundle.TypeBundle {
 					names = append(names, a.Principal)
 				}
 			}

@@ -45,7 +45,7 @@ func readReceipt(f File) (*sealed, error) {
 
 // statement is the in-toto statement of a seal.
 type statement struct {
-	*bundle.Said
+	*bundle.ParsedStatement
 	predicate document
 }
 

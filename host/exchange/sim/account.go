@@ -21,18 +21,18 @@ const (
 // account is a live account: the simulator's books, and what a venue keeps around them.
 // The venue's mutex guards it.
 type account struct {
-	v      *venue
-	engine *sim.Engine
-	quote  string
-	orders []*order          // in order of arrival, all of the session
-	byID   map[string]*order // by client order id
-	byNo   map[market.OrderID]*order
-	fills  []exchange.Fill
-	told   []exchange.Balance // as last published
-	out    []exchange.AccountEvent
-	later  []exchange.AccountEvent // cancels of this step that must not precede their cause
-	at     market.Time             // of what happens now
-	subs   []*subscriber
+	v        *venue
+	engine   *sim.Engine
+	quote    string
+	orders   []*order          // in order of arrival, all of the session
+	byID     map[string]*order // by client order id
+	byNo     map[market.OrderID]*order
+	fills    []exchange.Fill
+	lastSent []exchange.Balance // as last published
+	out      []exchange.AccountEvent
+	later    []exchange.AccountEvent // cancels of this step that must not precede their cause
+	at       market.Time             // of what happens now
+	subs     []*subscriber
 }
 
 // order is an order of the account.
@@ -72,7 +72,7 @@ func newAccount(v *venue) (*account, error) {
 	if err := a.begin(); err != nil {
 		return nil, err
 	}
-	a.told = a.balances()
+	a.lastSent = a.balances()
 	return a, nil
 }
 

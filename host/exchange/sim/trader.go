@@ -404,12 +404,12 @@ func (v *venue) leave(s *subscriber) {
 func (a *account) publish() {
 	now := a.balances()
 	for i := range now {
-		if was := a.told[i]; now[i].Free.Cmp(was.Free) != 0 || now[i].Locked.Cmp(was.Locked) != 0 {
+		if was := a.lastSent[i]; now[i].Free.Cmp(was.Free) != 0 || now[i].Locked.Cmp(was.Locked) != 0 {
 			b := now[i]
 			a.out = append(a.out, exchange.AccountEvent{Balance: &b})
 		}
 	}
-	a.told = now
+	a.lastSent = now
 	for _, s := range a.subs {
 		for _, e := range a.out {
 			s.queue = append(s.queue, notice{event: e})

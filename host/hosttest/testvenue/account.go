@@ -29,7 +29,7 @@ const (
 // account is the one account of the venue.
 type account struct {
 	balances map[string]decimal.Decimal // locked amounts included
-	told     map[string][2]string       // free and locked, as its streams know them
+	lastSent map[string][2]string       // free and locked, as its streams know them
 	orders   []*order
 	trades   []*trade
 	lists    int64

@@ -119,14 +119,14 @@ func (v *hub) publishMarket() {
 		if differs {
 			v.publishBook(s)
 		}
-		s.told = s.newest().id
+		s.lastSent = s.newest().id
 	}
 }
 
 // publishBook publishes how the book differs from what was published last, before a snapshot too: so a
 // difference always begins where some snapshot ends.
 func (v *hub) publishBook(s *symbol) {
-	if s.book.told == s.book.update {
+	if s.book.lastSent == s.book.update {
 		return
 	}
 	event := s.difference(int64(v.markets.now()))
@@ -142,7 +142,7 @@ func (v *hub) event(s *symbol, kind string) []map[string]any {
 	case "trade", "aggTrade":
 		var list []map[string]any
 		for _, p := range s.prints {
-			if p.id <= s.told {
+			if p.id <= s.lastSent {
 				continue
 			}
 			e := map[string]any{"e": kind, "E": now, "s": s.name, "p": fixed(s.tape.decimal(p.price)),

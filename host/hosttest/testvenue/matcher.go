@@ -28,7 +28,7 @@ func (v *matcher) open(text string) error {
 	}
 	v.account = account{
 		balances: map[string]decimal.Decimal{"USDT": cash},
-		told:     map[string][2]string{"USDT": {fixed(cash), fixed(decimal.Decimal{})}},
+		lastSent: map[string][2]string{"USDT": {fixed(cash), fixed(decimal.Decimal{})}},
 	}
 	return nil
 }
@@ -396,10 +396,10 @@ func (v *matcher) publishBalances() {
 	list := []map[string]string{}
 	for _, asset := range slices.Sorted(maps.Keys(a.balances)) {
 		now := [2]string{fixed(v.free(asset)), fixed(v.locked(asset))}
-		if a.told[asset] == now {
+		if a.lastSent[asset] == now {
 			continue
 		}
-		a.told[asset] = now
+		a.lastSent[asset] = now
 		list = append(list, map[string]string{"a": asset, "f": now[0], "l": now[1]})
 	}
 	if len(list) > 0 {

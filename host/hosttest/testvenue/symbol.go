@@ -43,7 +43,7 @@ type symbol struct {
 	book             book
 	live             []*order
 	prints           []print
-	told             int64 // the print that the streams know
+	lastSent         int64 // the print that the streams know
 }
 
 // cut divides a fill.
@@ -71,7 +71,7 @@ type book struct {
 	drawn      bool
 	thin       decimal.Decimal // what a level has is multiplied by it
 	update     int64           // its number
-	told       int64           // the number that the streams know
+	lastSent   int64           // the number that the streams know
 	shown      [2]map[string]string
 }
 
@@ -183,7 +183,7 @@ func (s *symbol) nearest(to decimal.Decimal, served map[*order]bool) *order {
 func (s *symbol) difference(now int64) map[string]any {
 	b := &s.book
 	bids, asks := s.offers(depthLevels + maxOrders)
-	e := map[string]any{"e": "depthUpdate", "E": now, "s": s.name, "U": b.told + 1, "u": b.update}
+	e := map[string]any{"e": "depthUpdate", "E": now, "s": s.name, "U": b.lastSent + 1, "u": b.update}
 	for i, side := range [2][][2]string{rows(bids), rows(asks)} {
 		seen := map[string]string{}
 		changed := [][2]string{}
@@ -200,7 +200,7 @@ func (s *symbol) difference(now int64) map[string]any {
 		b.shown[i] = seen
 		e[[2]string{"b", "a"}[i]] = changed
 	}
-	b.told = b.update
+	b.lastSent = b.update
 	return e
 }
 

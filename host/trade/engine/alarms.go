@@ -264,7 +264,7 @@ func (bk *bookkeeper) bookDifference(asset string, amount dec, named bool) {
 	if asset == bk.cfg.Symbols[0].Quote() {
 		if bk.recon.spare = order.Plus(bk.recon.spare, amount); bk.recon.spare.IsNeg() {
 			row.Run, bk.recon.spare = bk.recon.spare.Trim(0), dec{}
-			bk.withGate(func() { bk.desk.Ledger().Transfer(row.Run) })
+			bk.withGate(func() { bk.manager.Ledger().Transfer(row.Run) })
 			bk.guard.Transfer(row.Run)
 		}
 	}
@@ -288,7 +288,7 @@ func (e *Engine) AcknowledgeDrift(ctx context.Context) (string, error) {
 
 // clearDrift lets the run go on: the balances are explained.
 func (rc *recon) clearDrift() {
-	rc.off, rc.told, rc.suspect = nil, false, -1
+	rc.off, rc.reported, rc.suspect = nil, false, -1
 	rc.books.guard.Clear(CodeBalanceDrift)
 	rc.books.clearAlarm(CodeBalanceDrift, "")
 }
@@ -324,7 +324,7 @@ func (bk *bookkeeper) valueThirdFee(f exchange.Fill) {
 		return
 	}
 	bk.fees.asset = f.FeeAsset
-	if bk.desk.Ledger().Unvalued(f.FeeAsset) {
+	if bk.manager.Ledger().Unvalued(f.FeeAsset) {
 		bk.raiseNotValued(f.FeeAsset)
 		bk.fees.asked = time.Time{}
 	}
@@ -341,7 +341,7 @@ func (bk *bookkeeper) raiseNotValued(asset string) {
 // run.
 func (bk *bookkeeper) askFeePrice() {
 	asset, quote, now := bk.fees.asset, bk.cfg.Symbols[0].Quote(), time.Now()
-	if asset == "" || bk.desk == nil || now.Sub(bk.fees.asked) < feePriceEvery {
+	if asset == "" || bk.manager == nil || now.Sub(bk.fees.asked) < feePriceEvery {
 		return
 	}
 	bk.fees.asked = now
@@ -357,7 +357,7 @@ func (bk *bookkeeper) askFeePrice() {
 		if err != nil || !price.IsPos() {
 			return
 		}
-		bk.withGate(func() { bk.desk.Ledger().SetPrice(asset, price) })
+		bk.withGate(func() { bk.manager.Ledger().SetPrice(asset, price) })
 		row := journal.Entry{Kind: LogFeePrice, Data: feePriceRow{asset, price}}
 		bk.batch.Entries = append(bk.batch.Entries, row)
 		bk.clearAlarm(CodeFeesNotValued, asset)

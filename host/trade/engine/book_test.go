@@ -107,7 +107,7 @@ func TestOrdersMeetABook(t *testing.T) {
 				r.errorf("%v; %+v", err, r.notes())
 			}
 			r.check(dec{})
-			if left := r.engine.books.desk.Ledger().Quantity(btc); left.Cmp(d("0.0002")) > 0 {
+			if left := r.engine.books.manager.Ledger().Quantity(btc); left.Cmp(d("0.0002")) > 0 {
 				r.errorf("%s are left: %+v", left, r.notes())
 			}
 			for _, w := range r.notes().warnings {

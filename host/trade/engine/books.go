@@ -40,21 +40,21 @@ type updates struct {
 	known  int // orders that the recorder knows
 }
 
-// changeDesk lets the desk do something and takes what follows from it.
-func (bk *bookkeeper) changeDesk(n note, f func() (desk.Result, error)) error {
-	r, err := bk.callDesk(f)
+// changeOrders lets the order manager do something and takes what follows from it.
+func (bk *bookkeeper) changeOrders(n note, f func() (desk.Result, error)) error {
+	r, err := bk.callOrders(f)
 	bk.applyEffects(n, r)
 	return err
 }
 
-// change is changeDesk for what the desk cannot refuse.
+// change is changeOrders for what the order manager cannot refuse.
 func (bk *bookkeeper) change(f func() desk.Result, source order.Source) {
-	_ = bk.changeDesk(note{source: source}, func() (desk.Result, error) { return f(), nil })
+	_ = bk.changeOrders(note{source: source}, func() (desk.Result, error) { return f(), nil })
 }
 
-func (bk *bookkeeper) callDesk(f func() (desk.Result, error)) (r desk.Result, err error) {
+func (bk *bookkeeper) callOrders(f func() (desk.Result, error)) (r desk.Result, err error) {
 	bk.withGate(func() {
-		bk.desk.Begin(max(bk.steps.index-1, 0), bk.now())
+		bk.manager.Begin(max(bk.steps.index-1, 0), bk.now())
 		r, err = f()
 		bk.drainUpdates()
 	})
@@ -74,8 +74,8 @@ func (bk *bookkeeper) now() market.Time { return max(bk.session.clock.Now(), bk.
 // applyEvent takes one event of an order.
 func (bk *bookkeeper) applyEvent(ev order.Event) error {
 	before := len(bk.batch.Events)
-	err := bk.changeDesk(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) {
-		return bk.desk.Apply(ev, time.Now())
+	err := bk.changeOrders(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) {
+		return bk.manager.Apply(ev, time.Now())
 	})
 	if err == nil && len(bk.batch.Events) == before && ev.Result.Outcome != "" &&
 		ev.Result.Outcome != exchange.Accepted {
@@ -88,7 +88,7 @@ func (bk *bookkeeper) applyEvent(ev order.Event) error {
 
 // drainUpdates gives the recorder what is new and keeps it for the strategy; with the gate held.
 func (bk *bookkeeper) drainUpdates() {
-	updates, fills, trades := bk.desk.Drain()
+	updates, fills, trades := bk.manager.Drain()
 	if bk.rec == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (bk *bookkeeper) drainUpdates() {
 	for i := range updates {
 		o := &updates[i]
 		if int(o.ID) > bk.unsent.known+1 { // the recorder takes them in the order of their ids
-			for _, before := range bk.desk.Orders()[bk.unsent.known : o.ID-1] {
+			for _, before := range bk.manager.Orders()[bk.unsent.known : o.ID-1] {
 				bk.rec.Order(at, &before)
 				bk.noteOrder(before)
 			}
@@ -126,7 +126,7 @@ func (bk *bookkeeper) noteOrder(o market.Order) {
 	bk.orders = append(bk.orders, o)
 }
 
-// applyEffects looks through what the desk asks for: news go into the journal and to the limits, the
+// applyEffects looks through what the order manager asks for: news go into the journal and to the limits, the
 // rest is to be done.
 func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 	booked := false
@@ -161,11 +161,13 @@ func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 }
 
 // judgeEquity has the limits look at the account between two closes.
-func (bk *bookkeeper) judgeEquity() { bk.recordVerdicts(bk.guard.OnEquity(bk.now(), bk.desk.Equity())) }
+func (bk *bookkeeper) judgeEquity() {
+	bk.recordVerdicts(bk.guard.OnEquity(bk.now(), bk.manager.Equity()))
+}
 
 // onStateChange writes down that an order changed its state.
 func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
-	s, ok := bk.desk.Book().Get(f.Order)
+	s, ok := bk.manager.Book().Get(f.Order)
 	if !ok {
 		return
 	}
@@ -197,7 +199,7 @@ func (bk *bookkeeper) journalEvent(id, kind string, n note) journal.Event {
 	if n.source == order.FromList || n.source == "" {
 		ev.Source = string(order.FromQuery)
 	}
-	if s, ok := bk.desk.Book().Get(id); ok {
+	if s, ok := bk.manager.Book().Get(id); ok {
 		ev.VenueOrderID, ev.CumQuantity = s.VenueOrderID, s.Reported.Max(s.Filled)
 	}
 	return ev
@@ -219,7 +221,7 @@ func (bk *bookkeeper) onFill(f order.Effect) {
 	}
 }
 
-// runEffects does what the desk asks for, until nothing is left, and commits what was learnt.
+// runEffects does what the order manager asks for, until nothing is left, and commits what was learnt.
 func (bk *bookkeeper) runEffects() {
 	for {
 		switch {
@@ -284,8 +286,8 @@ func (bk *bookkeeper) markCommitted(events []journal.Event) {
 // proposeOrder judges an order, writes it down and hands it to the book, which sends it.
 func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 	if code := bk.denyProposal(p); code != "" {
-		_ = bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) {
-			return bk.desk.Deny(p, code, time.Now())
+		_ = bk.changeOrders(note{source: order.FromLocal}, func() (desk.Result, error) {
+			return bk.manager.Deny(p, code, time.Now())
 		})
 		return
 	}
@@ -310,8 +312,8 @@ func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 	if !bk.commitBatch(intents...) {
 		return // not written down, so it does not exist
 	}
-	err := bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) {
-		return bk.desk.Commit(p, time.Now())
+	err := bk.changeOrders(note{source: order.FromLocal}, func() (desk.Result, error) {
+		return bk.manager.Commit(p, time.Now())
 	})
 	if err != nil && !bk.loop.stopped {
 		bk.loop.failRun(err)
@@ -319,7 +321,7 @@ func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 }
 
 // conditions are how the run stands, by which orders may leave or not. Whatever has to know it asks here:
-// the desk before it takes exits back, risk before an order is written down, the call before it is sent.
+// it before exits are taken back, risk before an order is written down, the call before it is sent.
 func (bk *bookkeeper) conditions() admission.Conditions {
 	c := admission.Conditions{Barrier: bk.session.barrier}
 	if !bk.loop.stopped { // the barrier is the only rule of a stop
@@ -390,8 +392,8 @@ func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 func (bk *bookkeeper) exposures() []risk.Symbol {
 	for i := range bk.symbols {
 		s := &bk.symbols[i]
-		s.Position, s.Working = bk.desk.Ledger().Quantity(s.Symbol),
-			bk.desk.Book().Exposure(s.Symbol).BuyValue
+		s.Position, s.Working = bk.manager.Ledger().Quantity(s.Symbol),
+			bk.manager.Book().Exposure(s.Symbol).BuyValue
 	}
 	return bk.symbols
 }

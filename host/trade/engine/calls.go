@@ -53,7 +53,7 @@ func (c *calls) banned(r exchange.Result) {
 	}
 }
 
-// runEffect does one thing at the venue that the desk asked for.
+// runEffect does one thing at the venue that the order manager asked for.
 func (se *session) runEffect(f order.Effect) {
 	switch f.Do {
 	case order.Send:
@@ -168,7 +168,7 @@ func (se *session) sendDeadline(s order.Spec) market.Time {
 
 // sendOrder hands an order, or a pair, to the connector.
 func (se *session) sendOrder(f order.Effect) {
-	s, ok := se.books.desk.Book().Get(f.Order)
+	s, ok := se.books.manager.Book().Get(f.Order)
 	if !ok {
 		return
 	}
@@ -220,7 +220,7 @@ func (se *session) applySubmitReply(f order.Effect, r exchange.Result, orders [2
 }
 
 func (se *session) queryOrder(f order.Effect) {
-	s, ok := se.books.desk.Book().Get(f.Order)
+	s, ok := se.books.manager.Book().Get(f.Order)
 	if !ok {
 		return
 	}
@@ -238,12 +238,12 @@ func (se *session) queryOrder(f order.Effect) {
 		return r
 	}, func(r exchange.Result, asked time.Time) {
 		_ = se.books.applyEvent(order.Event{Kind: order.QueryReply, Source: order.FromQuery,
-			ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+			ClientOrderID: f.Order, Result: r, Order: got, RequestedAt: asked})
 	})
 }
 
 func (se *session) cancelOrder(f order.Effect) {
-	s, ok := se.books.desk.Book().Get(f.Order)
+	s, ok := se.books.manager.Book().Get(f.Order)
 	if !ok {
 		return
 	}
@@ -259,7 +259,7 @@ func (se *session) cancelOrder(f order.Effect) {
 			return r
 		}, func(r exchange.Result, asked time.Time) {
 			_ = se.books.applyEvent(order.Event{Kind: order.CancelReply, Source: order.FromReply,
-				ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+				ClientOrderID: f.Order, Result: r, Order: got, RequestedAt: asked})
 		})
 }
 
@@ -290,7 +290,7 @@ func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(e
 	}, func(page exchange.Fills, asked time.Time, err error) {
 		if err == nil {
 			se.books.change(func() (r desk.Result) {
-				r, _ = se.books.desk.FillsPage(symbol, page, since, asked, time.Now())
+				r, _ = se.books.manager.FillsPage(symbol, page, since, asked, time.Now())
 				return r
 			}, order.FromFills)
 		}

@@ -111,7 +111,7 @@ func TestOnStop(t *testing.T) {
 						open = append(open, o.Type.String())
 					}
 				}
-				held := b.engine.books.desk.Ledger().Quantity(btc).String()
+				held := b.engine.books.manager.Ledger().Quantity(btc).String()
 				want := map[OnStop]string{Cancel: "1.0000 []", Flatten: "0 []", Leave: "1.0000 [stop]"}[way]
 				if got := held + " [" + strings.Join(open, " ") + "]"; strings.ReplaceAll(got, ".0000",
 					"") != strings.ReplaceAll(want, ".0000", "") {

@@ -107,8 +107,8 @@ type session struct {
 // bookkeeper is the books of the run: the order manager, the limits, and what is to be written down.
 type bookkeeper struct {
 	*parts
-	// The desk exists from the snapshot on; others read it with the gate held.
-	desk      *desk.Desk
+	// The order manager exists from the snapshot on; others read it with the gate held.
+	manager   *desk.Manager
 	rec       sim.Recorder
 	unsent    updates
 	counted   map[string]bool // orders that filled, for the limits
@@ -264,7 +264,7 @@ func (e *Engine) waitOnce(done <-chan struct{}, steps <-chan feed.Offer) {
 func (e *Engine) untilDue() time.Duration {
 	since := time.Since(e.ticked)
 	wait := tickEvery - since
-	if e.books.desk != nil {
+	if e.books.manager != nil {
 		if due := e.books.nextDue(); !due.IsZero() {
 			wait = min(wait, max(time.Until(due), leastWait-since))
 		}
@@ -272,9 +272,9 @@ func (e *Engine) untilDue() time.Duration {
 	return wait
 }
 
-// nextDue is when time calls for something. The desk tidies up as it looks, and others look at it too.
+// nextDue is when time calls for something. Orders are tidied up as it looks, and others look at it too.
 func (bk *bookkeeper) nextDue() (due time.Time) {
-	bk.withGate(func() { due = bk.desk.NextDue() })
+	bk.withGate(func() { due = bk.manager.NextDue() })
 	return due
 }
 
@@ -282,11 +282,11 @@ func (bk *bookkeeper) nextDue() (due time.Time) {
 func (e *Engine) runTimers() {
 	now := time.Now()
 	e.ticked = now
-	if e.books.desk == nil {
+	if e.books.manager == nil {
 		return
 	}
 	if due := e.books.nextDue(); !due.IsZero() && !due.After(now) {
-		e.books.change(func() desk.Result { return e.books.desk.Due(now) }, order.FromLocal)
+		e.books.change(func() desk.Result { return e.books.manager.Due(now) }, order.FromLocal)
 	}
 	if !e.stopped {
 		e.books.recordVerdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))
@@ -300,7 +300,7 @@ func (e *Engine) drainInbox() {
 	for list := e.inbox.take(); len(list) > 0; list = e.inbox.take() {
 		for _, f := range list {
 			f()
-			if e.books.desk != nil {
+			if e.books.manager != nil {
 				e.books.runEffects()
 			}
 		}

@@ -328,10 +328,10 @@ func (b *bench) check(err error) {
 			b.t.Errorf("%s was accepted %d times", id, n)
 		}
 	}
-	if b.engine.books.desk == nil {
+	if b.engine.books.manager == nil {
 		return
 	}
-	if err := b.engine.books.desk.Ledger().Check(); err != nil {
+	if err := b.engine.books.manager.Ledger().Check(); err != nil {
 		b.t.Error(err)
 	}
 	if bad := b.engine.atEnd(); bad != "" && !b.warned(order.CodeUnprotected) {
@@ -340,7 +340,7 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.books.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool {
+	have, want := b.engine.books.manager.Ledger().Quantity(btc), b.venue.net(func(id string) bool {
 		return ofRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id)
 	})
 	if have.Cmp(want) != 0 {

@@ -74,7 +74,7 @@ func TestStartOverWhatWasLeft(t *testing.T) {
 		if held := b.venue.net(func(string) bool { return true }); !held.IsZero() {
 			t.Errorf("%s is still held", held)
 		}
-		if len(b.orders)+len(b.trades) > 0 || !b.engine.books.desk.Ledger().Quantity(btc).IsZero() {
+		if len(b.orders)+len(b.trades) > 0 || !b.engine.books.manager.Ledger().Quantity(btc).IsZero() {
 			t.Errorf("what was sold is in the books of the new run: %+v", b.orders)
 		}
 		flat := b.engine.cfg.RunID

@@ -389,7 +389,7 @@ func (se *session) useLink(l *link) {
 // relaunchConnector brings a new connector up beside the loop.
 func (se *session) relaunchConnector() {
 	var exits []string
-	for _, s := range se.books.desk.Book().Pending() {
+	for _, s := range se.books.manager.Book().Pending() {
 		if s.Spec.Exit {
 			exits = append(exits, s.Spec.ClientOrderID)
 		}

@@ -52,7 +52,7 @@ func TestNamedTransfers(t *testing.T) {
 		b.at(1, buy(1))
 		b.start()
 		b.sleep(4 * minute)
-		ledger := b.engine.books.desk.Ledger()
+		ledger := b.engine.books.manager.Ledger()
 		cash := ledger.Cash()
 		b.moves("USDT", "500", true)
 		b.moves("BTC", "2", true)
@@ -108,9 +108,9 @@ func TestAcknowledgedDrift(t *testing.T) {
 		b.sleep(3 * minute)
 		b.wantOpen("booked")
 		if b.phase() != Trading || b.rows(LogTransfer) != 2 ||
-			b.engine.books.desk.Ledger().Cash().Cmp(d("9900")) != 0 {
+			b.engine.books.manager.Ledger().Cash().Cmp(d("9900")) != 0 {
 			t.Errorf("%v, %d rows, cash %s", b.phases, b.rows(LogTransfer),
-				b.engine.books.desk.Ledger().Cash())
+				b.engine.books.manager.Ledger().Cash())
 		}
 		b.check(b.stop())
 	})
@@ -133,7 +133,7 @@ func TestFeesInAThirdAsset(t *testing.T) {
 				b.at(1, buy(1))
 				b.start()
 				b.sleep(6 * minute)
-				ledger := b.engine.books.desk.Ledger()
+				ledger := b.engine.books.manager.Ledger()
 				if err := ledger.Check(); err != nil || b.phase() != Trading || len(b.fills) == 0 {
 					t.Fatalf("%v %v %v", err, b.phases, b.fills)
 				}
@@ -183,7 +183,7 @@ func TestTransfersOverTheWire(t *testing.T) {
 		t.Error(err)
 	}
 	r.check(dec{})
-	spare := order.Minus(r.engine.recon.base["USDT"], r.engine.books.desk.Ledger().Initial())
+	spare := order.Minus(r.engine.recon.base["USDT"], r.engine.books.manager.Ledger().Initial())
 	if spare.Cmp(d("499")) != 0 || len(r.notes().phases) == 0 {
 		t.Errorf("%s is the operator's: %+v", spare, r.notes())
 	}

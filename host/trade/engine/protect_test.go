@@ -24,11 +24,11 @@ func bracketed(q float64) market.Intent {
 // protected holds a run against the invariant: what is held is protected, or its exits are being placed, or
 // the operator is told. It asks what production asks.
 func (e *Engine) protected() (bad []string) {
-	if e.books.desk == nil {
+	if e.books.manager == nil {
 		return nil
 	}
 	const late = 2 * time.Second // until somebody looks
-	for _, g := range e.books.desk.Gaps(time.Now()) {
+	for _, g := range e.books.manager.Gaps(time.Now()) {
 		told := slices.ContainsFunc(e.books.guard.Reasons(), func(r risk.Reason) bool {
 			return r.Code == risk.Unprotected && r.State == risk.Halted
 		})
@@ -142,7 +142,7 @@ func TestStopHearsOfFilledExits(t *testing.T) {
 		}
 		b.venue.mu.Unlock()
 		b.check(b.stop())
-		if held := b.engine.books.desk.Ledger().Quantity(btc); held.IsPos() {
+		if held := b.engine.books.manager.Ledger().Quantity(btc); held.IsPos() {
 			t.Errorf("the books still hold %s", held)
 		}
 	})

@@ -38,8 +38,8 @@ type recon struct {
 	// base is the whole balance of each asset when the run began.
 	base map[string]dec
 	// suspect is the trades counted when the balances were off; -1: they were not.
-	suspect int
-	told    bool // that they are off
+	suspect  int
+	reported bool // that they are off
 	fillReads
 	// off is by how much they are; spare is the operator's own quote.
 	off   map[string]dec
@@ -48,7 +48,7 @@ type recon struct {
 
 // accountEvent takes one message of the account stream.
 func (rc *recon) accountEvent(l *link, ev exchange.AccountEvent) {
-	if l != rc.session.link || rc.books.desk == nil {
+	if l != rc.session.link || rc.books.manager == nil {
 		return // of a connection that is gone
 	}
 	defer rc.session.reportLink(0)
@@ -94,7 +94,7 @@ func (rc *recon) warnUnknownOrder(id string) {
 
 // setFree takes a balance as far as it bounds what can be sold.
 func (rc *recon) setFree(b exchange.Balance) {
-	rc.books.withGate(func() { rc.books.desk.SetFree(b.Asset, b.Free) })
+	rc.books.withGate(func() { rc.books.manager.SetFree(b.Asset, b.Free) })
 }
 
 // resyncAccount reads open orders, fills and balances again; no order leaves until they are in. recon.then
@@ -174,7 +174,7 @@ func (rc *recon) readOrders(done func(error)) {
 		if err == nil {
 			var foreign []exchange.Order
 			rc.books.change(func() (r desk.Result) {
-				r, foreign = rc.books.desk.OpenList(list, asked, time.Now())
+				r, foreign = rc.books.manager.OpenList(list, asked, time.Now())
 				return r
 			}, order.FromList)
 			for _, o := range foreign {
@@ -267,7 +267,7 @@ func (rc *recon) readBalances(done func(error)) {
 // compareBalances holds the balances against what the fills explain. Off once may be a trade that is
 // on its way; off twice with the same trades is drift.
 func (rc *recon) compareBalances(list []exchange.Balance) {
-	for _, s := range rc.books.desk.Book().Pending() {
+	for _, s := range rc.books.manager.Book().Pending() {
 		if !s.Settled || s.State == order.Lost || s.State == order.Sent {
 			return // something is open: the next look decides
 		}
@@ -275,7 +275,7 @@ func (rc *recon) compareBalances(list []exchange.Balance) {
 	off := rc.computeDrift(list)
 	rc.suspectFills(off)
 	if len(off) == 0 {
-		if rc.suspect = -1; rc.told {
+		if rc.suspect = -1; rc.reported {
 			rc.clearDrift() // whatever it was has been undone
 		}
 		return
@@ -286,10 +286,10 @@ func (rc *recon) compareBalances(list []exchange.Balance) {
 		return
 	}
 	text := driftText(off)
-	if rc.told && text == driftText(rc.off) {
+	if rc.reported && text == driftText(rc.off) {
 		return
 	}
-	rc.told, rc.off = true, off
+	rc.reported, rc.off = true, off
 	rc.books.raiseWarning(CodeBalanceDrift, text)
 	rc.books.guard.Raise(risk.Reason{Code: CodeBalanceDrift, State: risk.Reducing, Clears: risk.WhenGone,
 		Since: rc.books.now(), Message: text})
@@ -299,7 +299,7 @@ func (rc *recon) compareBalances(list []exchange.Balance) {
 func (rc *recon) computeDrift(list []exchange.Balance) map[string]dec {
 	have := totals(list)
 	want, off := map[string]dec{}, map[string]dec{}
-	ledger := rc.books.desk.Ledger()
+	ledger := rc.books.manager.Ledger()
 	quote := rc.cfg.Symbols[0].Quote()
 	want[quote] = order.Plus(rc.base[quote],
 		order.Minus(order.Plus(ledger.Cash(), ledger.Valued()), ledger.Initial()))
@@ -348,7 +348,7 @@ func (rc *recon) readMarkets() {
 			}
 			rc.marketStatus(rc.markets[i], m)
 			rc.markets[i] = m
-			rc.books.withGate(func() { rc.books.desk.SetMarket(m) })
+			rc.books.withGate(func() { rc.books.manager.SetMarket(m) })
 		}
 	})
 }
@@ -391,7 +391,7 @@ func (f *fillReads) markRead(s market.Symbol, asked time.Time) {
 // changedSymbols are the symbols where something may have happened unheard: those with orders that are not
 // at their end too.
 func (rc *recon) changedSymbols() []market.Symbol {
-	for _, o := range rc.books.desk.Book().Pending() {
+	for _, o := range rc.books.manager.Book().Pending() {
 		rc.markChanged(o.Spec.Symbol)
 	}
 	return slices.Clone(rc.changed)
@@ -416,7 +416,7 @@ func (rc *recon) fillsSince(s market.Symbol) time.Time {
 	if read, ok := rc.read[s]; ok && read.Add(-moneyEvery).Before(since) {
 		since = read.Add(-moneyEvery)
 	}
-	for _, o := range rc.books.desk.Book().Pending() {
+	for _, o := range rc.books.manager.Book().Pending() {
 		if o.Spec.Symbol == s && o.Written.Before(since) {
 			since = o.Written
 		}
@@ -434,7 +434,7 @@ func (rc *recon) suspectFills(off map[string]dec) {
 			rc.markChanged(s)
 		}
 	}
-	for _, o := range rc.books.desk.Book().Pending() {
+	for _, o := range rc.books.manager.Book().Pending() {
 		rc.markChanged(o.Spec.Symbol)
 	}
 }

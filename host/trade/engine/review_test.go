@@ -191,7 +191,7 @@ func TestGateIsFree(t *testing.T) {
 					if !b.gate.TryLock() {
 						t.Fatal("somebody holds the gate and waits")
 					}
-					if b.engine.books.desk != nil {
+					if b.engine.books.manager != nil {
 						books, _ := b.engine.Books()
 						_, _ = books.Equity(), books.CashExact()
 						_, _ = books.Positions()

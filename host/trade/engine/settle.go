@@ -137,7 +137,7 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 	c := s.starter.session.link.conn
 	o, _ := s.book.Get(f.Order)
 	ev := order.Event{Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt,
-		AskedAt: time.Now()}
+		RequestedAt: time.Now()}
 	limit, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	switch f.Do {
@@ -146,7 +146,7 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 			ClientOrderID: f.Order}); err != nil {
 			return err
 		}
-		ev.Kind, ev.AskedAt = order.SubmitReply, time.Time{}
+		ev.Kind, ev.RequestedAt = order.SubmitReply, time.Time{}
 		ev.Result, ev.Order = c.Submit(limit, o.Spec.Request())
 		return s.answered(ctx, ev)
 	case order.Query:
@@ -164,7 +164,7 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 		if err != nil {
 			return s.waitOutRefusals(ctx, exchange.ResultOf(err)) // asked for again
 		}
-		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, ev.AskedAt, time.Now())
+		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, ev.RequestedAt, time.Now())
 		s.effects = append(s.effects, effects...)
 	case order.Tell:
 		return s.moved(o)

@@ -226,9 +226,9 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	sr.recon.spare = order.Minus(sr.recon.base[quote], cash)
 	sr.session.reportLink(0)
 	sr.books.withGate(func() {
-		sr.books.desk = books
+		sr.books.manager = books
 		for _, b := range balances {
-			sr.books.desk.SetFree(b.Asset, b.Free)
+			sr.books.manager.SetFree(b.Asset, b.Free)
 		}
 	})
 	if sr.books.fees.asset = sr.session.link.fees; slices.ContainsFunc(sr.cfg.Symbols,

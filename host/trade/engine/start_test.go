@@ -161,7 +161,7 @@ func TestReconcileStart(t *testing.T) {
 		if fmt.Sprint(last) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", last, want)
 		}
-		if have := b.engine.books.desk.Ledger().Quantity(btc); !have.IsZero() {
+		if have := b.engine.books.manager.Ledger().Quantity(btc); !have.IsZero() {
 			t.Errorf("the run began with %s that it did not buy", have)
 		}
 	})

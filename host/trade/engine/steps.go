@@ -140,7 +140,7 @@ func (st *steps) layOut(warm []*feed.Step) error {
 	l.Warmup = l.Window + int64(l.Short)
 	if n := len(warm); n > 0 {
 		last := warm[n-1]
-		err := st.books.requireAnyOrder(st.books.desk.Ledger().Cash(), func(i int) dec {
+		err := st.books.requireAnyOrder(st.books.manager.Ledger().Cash(), func(i int) dec {
 			price, _ := sim.Decimal(last.Candles[i].Close)
 			return price
 		})
@@ -172,11 +172,12 @@ func (st *steps) takeStep(o feed.Offer) {
 	var results []desk.Result
 	var view *View
 	st.books.withGate(func() {
-		st.books.desk.Begin(i, s.CloseTime)
+		st.books.manager.Begin(i, s.CloseTime)
 		st.cfg.Host.Candles(i, &s.Batch)
 		for n, closed := range s.Closed {
 			if closed {
-				results = append(results, st.books.desk.Candle(st.cfg.Symbols[n], s.Candles[n], time.Now()))
+				done := st.books.manager.Candle(st.cfg.Symbols[n], s.Candles[n], time.Now())
+				results = append(results, done)
 			}
 		}
 		st.books.drainUpdates()
@@ -190,7 +191,7 @@ func (st *steps) takeStep(o feed.Offer) {
 		return
 	}
 	if i >= st.layout.Window {
-		st.books.recordVerdicts(st.books.guard.OnStep(s.CloseTime, st.books.desk.Equity()))
+		st.books.recordVerdicts(st.books.guard.OnStep(s.CloseTime, st.books.manager.Equity()))
 	}
 	st.books.runEffects()
 	if st.loop.failure != nil {
@@ -222,7 +223,7 @@ func (st *steps) markEquity(i int64, at market.Time) {
 	if i < st.layout.Window {
 		return
 	}
-	equity, cash := st.books.desk.Equity(), st.books.desk.Ledger().Cash()
+	equity, cash := st.books.manager.Equity(), st.books.manager.Ledger().Cash()
 	st.books.batch.Equity = append(st.books.batch.Equity, journal.Equity{At: at, Equity: equity, Cash: cash})
 	held := order.Minus(equity, cash)
 	st.books.rec.Equity(i,
@@ -235,15 +236,15 @@ func (st *steps) makeView(i int64, s *feed.Step) *View {
 	v := &View{
 		Step: i, CloseTime: s.CloseTime, Warmup: i < st.layout.Warmup, Candles: s.Candles, Closed: s.Closed,
 		Orders: st.books.unsent.orders, Fills: st.books.unsent.fills,
-		Cash: sim.Float(st.books.desk.Ledger().Cash()), Equity: sim.Float(st.books.desk.Equity()),
+		Cash: sim.Float(st.books.manager.Ledger().Cash()), Equity: sim.Float(st.books.manager.Equity()),
 		Holdings: make([]Holding, len(st.cfg.Symbols)),
 	}
 	st.books.unsent.orders, st.books.unsent.fills = nil, nil
-	for _, p := range st.books.desk.Positions() {
+	for _, p := range st.books.manager.Positions() {
 		for n, symbol := range st.cfg.Symbols {
 			if symbol == p.Symbol {
 				v.Holdings[n] = Holding{sim.Float(p.Quantity), sim.Float(p.AverageEntryPrice),
-					int64(st.books.desk.Ledger().CandlesHeld(symbol))}
+					int64(st.books.manager.Ledger().CandlesHeld(symbol))}
 			}
 		}
 	}
@@ -272,9 +273,9 @@ func (st *steps) onDecision(v *View, intents []market.Intent, err error) {
 	}
 	var r desk.Result
 	st.books.withGate(func() {
-		st.books.desk.Begin(v.Step, v.CloseTime)
+		st.books.manager.Begin(v.Step, v.CloseTime)
 		var refused []string
-		r, refused, err = st.books.desk.Intents(intents, v.Warmup, time.Now())
+		r, refused, err = st.books.manager.Intents(intents, v.Warmup, time.Now())
 		for i := range intents {
 			if i < len(refused) {
 				st.books.rec.Intent(v.Step, &intents[i], market.Reason(refused[i]))

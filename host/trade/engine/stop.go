@@ -80,7 +80,7 @@ func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
 		}
 		found := false
 		e.books.change(func() (r desk.Result) {
-			r, found = e.books.desk.CancelOrder(id, time.Now())
+			r, found = e.books.manager.CancelOrder(id, time.Now())
 			return r
 		}, order.FromLocal)
 		if !found {
@@ -100,7 +100,7 @@ func (bk *bookkeeper) pauseEntries() {
 
 func (bk *bookkeeper) cancelEntries() (n int) {
 	bk.change(func() (r desk.Result) {
-		r, n = bk.desk.CancelEntries(time.Now())
+		r, n = bk.manager.CancelEntries(time.Now())
 		return r
 	}, order.FromLocal)
 	return n
@@ -108,7 +108,7 @@ func (bk *bookkeeper) cancelEntries() (n int) {
 
 func (bk *bookkeeper) closePosition(s market.Symbol) (held bool) {
 	bk.change(func() (r desk.Result) {
-		r, held = bk.desk.Close(s, time.Now())
+		r, held = bk.manager.Close(s, time.Now())
 		return r
 	}, order.FromLocal)
 	return held
@@ -122,7 +122,7 @@ func (e *Engine) runControl(ctx context.Context, f func() (string, error)) (stri
 	}
 	done := make(chan answer, 1)
 	e.inbox.post(func() {
-		if e.books.desk == nil || e.stopped || e.failure != nil {
+		if e.books.manager == nil || e.stopped || e.failure != nil {
 			done <- answer{"", &Refused{"not_trading", "The run does not trade yet, or not any more."}}
 			return
 		}
@@ -160,21 +160,21 @@ func (e *Engine) stopTrading(cause error) error {
 	}
 	began := time.Now()
 	way := e.chooseOnStop(cause)
-	if way == Leave && e.books.desk != nil {
+	if way == Leave && e.books.manager != nil {
 		e.protectFirst()
 	}
 	e.stopped = true
-	flat := way == Flatten && e.books.desk != nil
+	flat := way == Flatten && e.books.manager != nil
 	if !flat || !e.session.venueWaits() { // where time waits for answers nothing fills without candles
 		e.steps.endCandles()
 	}
 	e.enterPhase(Stopping)
 	e.session.barrier.Close()
-	if e.books.desk == nil {
+	if e.books.manager == nil {
 		return e.endError(cause)
 	}
 	e.failure = nil // what fails from here on does so by itself
-	e.books.change(func() desk.Result { return e.books.desk.Barrier(time.Now()) }, order.FromLocal)
+	e.books.change(func() desk.Result { return e.books.manager.Barrier(time.Now()) }, order.FromLocal)
 	failpoint.Point(failpoint.StopBarrier)
 	e.books.proposals = nil
 	e.cancelOrders(way)
@@ -198,7 +198,7 @@ func (e *Engine) protectFirst() {
 	e.books.guard.Raise(risk.Reason{Code: codeEnding, State: risk.Halted, Clears: risk.AtEnd,
 		Since: e.books.now(), Message: "the run is ending"})
 	gaps := func() (gaps []desk.Gap) {
-		e.books.withGate(func() { gaps = e.books.desk.Gaps(time.Now()) })
+		e.books.withGate(func() { gaps = e.books.manager.Gaps(time.Now()) })
 		return gaps
 	}
 	late := time.Now().Add(protectFor)
@@ -258,10 +258,10 @@ func (e *Engine) wasRequested(cause error) bool {
 // once more: one that has filled belongs into the books.
 func (e *Engine) cancelOrders(way OnStop) {
 	if way != Leave {
-		e.books.change(func() desk.Result { return e.books.desk.CancelAll(time.Now()) }, order.FromLocal)
+		e.books.change(func() desk.Result { return e.books.manager.CancelAll(time.Now()) }, order.FromLocal)
 		return
 	}
-	for _, s := range e.books.desk.Book().Pending() {
+	for _, s := range e.books.manager.Book().Pending() {
 		if !s.Spec.Exit {
 			_ = e.books.applyEvent(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
 				ClientOrderID: s.Spec.ClientOrderID})
@@ -275,7 +275,7 @@ func (e *Engine) cancelOrders(way OnStop) {
 // unconfirmedOrders returns the orders whose end, or whose rest, is not known.
 func (e *Engine) unconfirmedOrders(way OnStop) []order.Status {
 	var list []order.Status
-	for _, s := range e.books.desk.Book().Pending() {
+	for _, s := range e.books.manager.Book().Pending() {
 		if way == Leave && s.Spec.Exit && s.Settled && (s.State == order.Open || s.State == order.Partial) {
 			continue
 		}
@@ -309,10 +309,10 @@ func (e *Engine) awaitOrders(limit time.Duration, steps <-chan feed.Offer,
 // flattenPositions sells what is held, at the market.
 func (e *Engine) flattenPositions(limit time.Duration) []order.Status {
 	e.session.barrier.LetExits()
-	e.books.change(func() desk.Result { return e.books.desk.Flatten(time.Now()) }, order.FromLocal)
+	e.books.change(func() desk.Result { return e.books.manager.Flatten(time.Now()) }, order.FromLocal)
 	e.books.runEffects()
 	e.steps.taken.Answered()
-	return e.awaitOrders(limit, e.steps.offers, e.books.desk.Book().Pending)
+	return e.awaitOrders(limit, e.steps.offers, e.books.manager.Book().Pending)
 }
 
 // stopUnconfirmed returns a stop that leaves orders of unknown fate.
@@ -342,14 +342,14 @@ func (e *Engine) stopUnconfirmed(cause error, way OnStop, left []order.Status) e
 // Kept returns what the run leaves at the venue, for people; "" when nothing. Call it once Run has returned,
 // with the gate held.
 func (e *Engine) Kept() string {
-	if e.books.desk == nil {
+	if e.books.manager == nil {
 		return ""
 	}
 	var parts []string
-	for _, p := range e.books.desk.Positions() {
+	for _, p := range e.books.manager.Positions() {
 		parts = append(parts, fmt.Sprintf("Kept: %s of %s.", p.Quantity.Trim(0), p.Symbol))
 	}
-	for _, s := range e.books.desk.Book().Pending() {
+	for _, s := range e.books.manager.Book().Pending() {
 		if s.State == order.Open || s.State == order.Partial {
 			price := s.Spec.StopPrice
 			if !price.IsPos() {
@@ -367,24 +367,24 @@ func (e *Engine) Kept() string {
 }
 
 // Books returns the account as results show it, with the gate held; false before it is known.
-func (e *Engine) Books() (Books, bool) { return Books{e.books.desk}, e.books.desk != nil }
+func (e *Engine) Books() (Books, bool) { return Books{e.books.manager}, e.books.manager != nil }
 
 // Books are the books of a live run. They implement run.Books; call them with the gate held.
-type Books struct{ desk *desk.Desk }
+type Books struct{ manager *desk.Manager }
 
 // InitialCash returns the free quote balance at the start.
-func (b Books) InitialCash() dec { return b.desk.Ledger().Initial() }
+func (b Books) InitialCash() dec { return b.manager.Ledger().Initial() }
 
 // CashExact returns the cash of the run.
-func (b Books) CashExact() dec { return b.desk.Ledger().Cash() }
+func (b Books) CashExact() dec { return b.manager.Ledger().Cash() }
 
 // Positions are the open ones, in request order.
 func (b Books) Positions() ([]market.Position, error) {
-	return append([]market.Position{}, b.desk.Positions()...), nil
+	return append([]market.Position{}, b.manager.Positions()...), nil
 }
 
 // Equity is cash plus every position at its last close.
-func (b Books) Equity() dec { return b.desk.Equity() }
+func (b Books) Equity() dec { return b.manager.Equity() }
 
 // FinalValue is cash plus every position at its last close.
-func (b Books) FinalValue() (dec, error) { return b.desk.Equity(), nil }
+func (b Books) FinalValue() (dec, error) { return b.manager.Equity(), nil }

@@ -132,7 +132,7 @@ func TestForeign(t *testing.T) {
 		if len(b.orders) != 1 || b.orders[0].Reason != "STATE_REDUCING" {
 			t.Errorf("%+v", b.orders)
 		}
-		if !b.engine.books.desk.Ledger().Quantity(btc).IsZero() {
+		if !b.engine.books.manager.Ledger().Quantity(btc).IsZero() {
 			t.Error("the run took what is not its own")
 		}
 		b.check(b.stop())
@@ -340,7 +340,7 @@ func TestStrategyEnds(t *testing.T) {
 		b.start()
 		err := b.wait()
 		b.check(err)
-		if !errors.Is(err, broken) || b.engine.books.desk.Ledger().Quantity(btc).Cmp(d("1")) != 0 {
+		if !errors.Is(err, broken) || b.engine.books.manager.Ledger().Quantity(btc).Cmp(d("1")) != 0 {
 			t.Error(err, b.engine.Kept())
 		}
 	})

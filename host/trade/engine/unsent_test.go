@@ -164,7 +164,7 @@ func TestUnsentExits(t *testing.T) {
 			t.Fatalf("%v %+v", b.phases, b.held)
 		}
 		seq := 0
-		b.engine.inbox.post(func() { seq = len(b.engine.books.desk.Book().All()) })
+		b.engine.inbox.post(func() { seq = len(b.engine.books.manager.Book().All()) })
 		b.look()
 		if seq < 5 || seq > 20 {
 			t.Errorf("%d orders were written down in three minutes", seq)
@@ -244,7 +244,7 @@ func TestJudgedWithTheEquity(t *testing.T) {
 		b.engine.inbox.post(func() {
 			e := b.engine
 			before = e.books.denyProposal(entry)
-			_, err := e.books.desk.Apply(order.Event{Kind: order.FillSeen,
+			_, err := e.books.manager.Apply(order.Event{Kind: order.FillSeen,
 				ClientOrderID: order.ClientID("svc_run1", 1), Fill: exchange.Fill{
 					TradeID: "1", Symbol: btc, Side: market.Buy, Price: d("180"), Quantity: d("50"),
 				}}, time.Now())

@@ -512,10 +512,10 @@ func (r *rig) check(most dec) {
 	if most.IsPos() && cost.Cmp(most) > 0 {
 		r.errorf("entries cost %s, at most %s were allowed", cost, most)
 	}
-	if r.engine.books.desk == nil {
+	if r.engine.books.manager == nil {
 		return
 	}
-	if err := r.engine.books.desk.Ledger().Check(); err != nil {
+	if err := r.engine.books.manager.Ledger().Check(); err != nil {
 		r.errorf("%v", err)
 	}
 	if n := r.notes(); !n.warned(order.CodeUnprotected) {
@@ -523,7 +523,7 @@ func (r *rig) check(most dec) {
 			r.errorf("%s", bad)
 		}
 	}
-	if have := r.engine.books.desk.Ledger().Quantity(r.symbol); have.Cmp(held) != 0 {
+	if have := r.engine.books.manager.Ledger().Quantity(r.symbol); have.Cmp(held) != 0 {
 		r.errorf("the books hold %s, the venue's trades make %s", have, held)
 	}
 }

@@ -228,8 +228,8 @@ func (a *action) queryReply(ev Event) {
 			a.cancelNow()
 		}
 	case exchange.NotFound:
-		if r.state == Lost && !ev.AskedAt.Before(r.search.began) {
-			r.search.miss(ev.AskedAt)
+		if r.state == Lost && !ev.RequestedAt.Before(r.search.began) {
+			r.search.miss(ev.RequestedAt)
 			a.conclude()
 		}
 	}

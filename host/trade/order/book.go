@@ -204,8 +204,8 @@ func (b *Book) Apply(ev Event, at time.Time) ([]Effect, error) {
 	if r == nil {
 		return nil, &UnknownOrderError{ClientOrderID: ev.ClientOrderID}
 	}
-	if ev.AskedAt.IsZero() {
-		ev.AskedAt = at
+	if ev.RequestedAt.IsZero() {
+		ev.RequestedAt = at
 	}
 	a := b.act(r, at)
 	if err := a.apply(ev); err != nil {
@@ -290,7 +290,7 @@ func (b *Book) OpenList(orders []exchange.Order, asked,
 	for _, o := range orders {
 		listed[o.ClientOrderID] = true
 		got, err := b.Apply(Event{Kind: OrderSeen, Source: FromList, ClientOrderID: o.ClientOrderID, Order: o,
-			AskedAt: asked}, at)
+			RequestedAt: asked}, at)
 		if err != nil {
 			foreign = append(foreign, o)
 			continue

@@ -130,7 +130,7 @@ func TestAbsenceIsDefinite(t *testing.T) {
 			h := lostOrder(t)
 			for _, at := range asked {
 				ev := queried(1, exchange.NotFound)
-				ev.AskedAt = sec(at)
+				ev.RequestedAt = sec(at)
 				h.apply(ev, max(at, 0)+0.5)
 			}
 			h.book.FillsPage(btc, exchange.Fills{Complete: true}, day0, sec(20), sec(20))

@@ -128,42 +128,42 @@ type Event struct {
 	Order exchange.Order
 	Fill  exchange.Fill
 	// AskedAt is when the request behind a reply was made; zero: when the event is applied.
-	AskedAt time.Time
+	RequestedAt time.Time
 }
 
 // Ask is what the engine has to do.
-type Ask string
+type Action string
 
 // What is asked. Everything about an order names it in Effect.Order.
 const (
 	// Send: apply Handed, and when that is no error call Submit and apply SubmitReply. When Pair is
 	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result. An order
 	// that may not leave gets Held or NotSendable instead, once for a pair.
-	Send Ask = "send"
+	Send Action = "send"
 	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before. One
 	// that is not answered at all is an alarm, CALL_UNANSWERED, and asked for again.
-	Query  Ask = "query"
-	Cancel Ask = "cancel"
+	Query  Action = "query"
+	Cancel Action = "cancel"
 	// FetchFills: call Fills(Symbol, Since - clock offset), hand the page to FillsPage.
-	FetchFills Ask = "fetch_fills"
+	FetchFills Action = "fetch_fills"
 	// FetchBalances: read the balances, tell them to SetFree.
-	FetchBalances Ask = "fetch_balances"
+	FetchBalances Action = "fetch_balances"
 	// Tell: the order changed; From is what it was.
-	Tell Ask = "tell"
+	Tell Action = "tell"
 	// Count: a trade counts for the first time; Fill is set.
-	Count Ask = "count"
+	Count Action = "count"
 	// Alarm: a warning of the run and a line of its log, with Code.
-	Alarm Ask = "alarm"
+	Alarm Action = "alarm"
 	// Reduce: the run may only shrink positions from now on.
-	Reduce Ask = "reduce"
+	Reduce Action = "reduce"
 	// Halt and Resume: cancels only, because of an order of unknown fate; until it is known.
-	Halt   Ask = "halt"
-	Resume Ask = "resume"
+	Halt   Action = "halt"
+	Resume Action = "resume"
 )
 
 // Effect is one thing that the engine has to do, in the order of the list.
 type Effect struct {
-	Do     Ask
+	Do     Action
 	Order  string // client order id
 	Symbol market.Symbol
 	// Attempt of a Send, for its reply.

@@ -128,7 +128,7 @@ func (h *harness) codes() string {
 	return strings.Join(list, " ")
 }
 
-func count(list []Effect, what Ask) int {
+func count(list []Effect, what Action) int {
 	n := 0
 	for _, e := range list {
 		if e.Do == what {

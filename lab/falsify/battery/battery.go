@@ -34,9 +34,9 @@ import (
 // Base is what is attacked, and with what.
 type Base struct {
 	Host *request.Host
-	// Question is the one of the falsification: that of the base run in all that matters
+	// Prepared is the request of the falsification: that of the base run in all that matters
 	// to a replay. Its run gets the capsules.
-	Question *request.Prepared
+	Prepared *request.Prepared
 	// Search, Train and Validation are the splits of the base.
 	Search, Train, Validation Part
 	// Decided is the decision hash of the base's search split and Lines its decision lines;

@@ -29,7 +29,7 @@ type Bench struct {
 	Run    *account.Run
 	Judge  judge.Judge
 
-	room    *replay.Room
+	workdir *replay.Workdir
 	workers int
 	first   []*Play // of the base
 	found   map[string]*Finding
@@ -51,7 +51,7 @@ func (b *Bench) openBase(ctx context.Context) (err error) {
 	if b.workers <= 0 {
 		b.workers = runtime.NumCPU()
 	}
-	if b.room, err = replay.Enter(b.Host.StateDir); err != nil {
+	if b.workdir, err = replay.Enter(b.Host.StateDir); err != nil {
 		return err
 	}
 	b.first = []*Play{{
@@ -61,11 +61,11 @@ func (b *Bench) openBase(ctx context.Context) (err error) {
 	if err = b.RunPlays(ctx, b.first); err != nil || b.Played.Failure != nil {
 		return err
 	}
-	tf, err := market.ParseTimeframe(b.Question.Question.Timeframe)
+	tf, err := market.ParseTimeframe(b.Prepared.Request.Timeframe)
 	if err != nil {
 		return err
 	}
-	datasets, err := b.Question.Datasets(ctx)
+	datasets, err := b.Prepared.Datasets(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func (b *Bench) openBase(ctx context.Context) (err error) {
 		pins[i] = replay.Pin{Symbol: d.Symbol, SHA256: d.SHA256}
 	}
 	window := replay.Window{
-		Start: b.Question.OpenAt(b.Search.From), End: b.Question.CloseAt(b.Search.To - 1),
+		Start: b.Prepared.OpenAt(b.Search.From), End: b.Prepared.CloseAt(b.Search.To - 1),
 		Lead: int(b.Played.Lead),
 	}
 	if b.Source,
-		err = replay.Load(ctx, b.Question.Store(), b.Question.Question.Exchange, tf, pins,
+		err = replay.Load(ctx, b.Prepared.Store(), b.Prepared.Request.Exchange, tf, pins,
 		window); err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (b *Bench) closeAll() error {
 	if b.Source != nil {
 		err = b.Source.Close()
 	}
-	if b.room != nil {
-		err = errors.Join(err, b.room.Close())
+	if b.workdir != nil {
+		err = errors.Join(err, b.workdir.Close())
 	}
 	return err
 }
@@ -115,12 +115,12 @@ func (b *Bench) countReplay(r *request.Replayed) {
 
 // CutTrain is the candles of the train split with the warm-up before them.
 func (b *Bench) CutTrain() replay.Set {
-	return replay.Truncate(b.Source.Set, b.Question.CloseAt(b.Train.To-1))
+	return replay.Truncate(b.Source.Set, b.Prepared.CloseAt(b.Train.To-1))
 }
 
 // FindCandle is the candle of the timeline that closes at a time.
 func (b *Bench) FindCandle(t market.Time) int {
-	return sort.Search(b.Question.Candles(), func(i int) bool { return b.Question.CloseAt(i) >= t })
+	return sort.Search(b.Prepared.Candles(), func(i int) bool { return b.Prepared.CloseAt(i) >= t })
 }
 
 // IsRefuted reports whether a test has failed.

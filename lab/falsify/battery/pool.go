@@ -104,7 +104,7 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	question, r := b.Question, p.How
+	question, r := b.Prepared, p.How
 	r.From, r.To = p.Part.From, p.Part.To
 	switch {
 	case p.Program != nil || p.Elsewhere != nil:
@@ -113,7 +113,7 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 			return &request.Replayed{}, err
 		}
 		defer func() { err = errors.Join(err, m.Close()) }()
-		question = m.Question
+		question = m.Prepared
 	case p.Market != nil:
 		question = p.Market
 	case p.On != nil:
@@ -126,10 +126,10 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, m.Close()) }()
-		question = m.Question
+		question = m.Prepared
 	}
-	if question != b.Question {
-		if r.From, r.To, err = p.window(b.Question, question); err != nil {
+	if question != b.Prepared {
+		if r.From, r.To, err = p.window(b.Prepared, question); err != nil {
 			return nil, err
 		}
 	}
@@ -151,13 +151,13 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 
 // Market is the base's request on other candles, or of another program.
 type Market struct {
-	Question *request.Prepared
+	Prepared *request.Prepared
 	remove   func() error
 }
 
 // EnterMarket writes changed candles down to be played on.
 func (b *Bench) EnterMarket(ctx context.Context, set replay.Set) (*Market, error) {
-	store, err := b.room.Put(ctx, set)
+	store, err := b.workdir.Put(ctx, set)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (b *Bench) EnterMarket(ctx context.Context, set replay.Set) (*Market, error
 	for i := range set {
 		symbols[i] = string(set[i].Series.Symbol)
 	}
-	question, err := b.Host.On(ctx, b.Question, store.Store, symbols)
+	question, err := b.Host.On(ctx, b.Prepared, store.Store, symbols)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -174,14 +174,14 @@ func (b *Bench) EnterMarket(ctx context.Context, set replay.Set) (*Market, error
 
 // Close removes the candles or the program.
 func (m *Market) Close() error {
-	m.Question.Close()
+	m.Prepared.Close()
 	return m.remove()
 }
 
 // buildProgram makes the program of a play; nil where it is none, or none with the base's
 // parameters.
 func (b *Bench) buildProgram(ctx context.Context, p *Play) (m *Market, err error) {
-	folder, err := os.MkdirTemp(b.room.Dir(), "program-")
+	folder, err := os.MkdirTemp(b.workdir.Dir(), "program-")
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (b *Bench) buildProgram(ctx context.Context, p *Play) (m *Market, err error
 			err = errors.Join(err, remove())
 		}
 	}()
-	slug := b.Question.Question.Slug
+	slug := b.Prepared.Request.Slug
 	var program project.Built
 	if p.Elsewhere != nil {
 		program, err = b.Sources.BuildElsewhere(ctx, *p.Elsewhere, folder, slug)
@@ -205,7 +205,7 @@ func (b *Bench) buildProgram(ctx context.Context, p *Play) (m *Market, err error
 	if err != nil {
 		return nil, err
 	}
-	question, err := b.Host.Other(ctx, b.Question, program, folder)
+	question, err := b.Host.Other(ctx, b.Prepared, program, folder)
 	var refused *request.Error
 	if errors.As(err, &refused) {
 		return nil, nil

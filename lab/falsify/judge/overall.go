@@ -117,7 +117,7 @@ type chance struct {
 }
 
 // Holm adjusts the p-values of the tests whose entry has Holm for each other and judges these
-// tests again by the adjusted ones: three questions have three chances of a lucky answer. A test
+// tests again by the adjusted ones: three requests have three chances of a lucky answer. A test
 // without a p-value is not in the family. One that is judged by an interval passes by it and by
 // its adjusted p-value. Source: Holm (1979).
 func Holm(tests []*Test, policy Policy) {

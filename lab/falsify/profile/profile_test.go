@@ -40,7 +40,7 @@ func TestTheDefaultIsThatOfThePage(t *testing.T) {
 	}
 }
 
-// What stands in stored questions is the hash of the default: another default has another id.
+// What stands in stored requests is the hash of the default: another default has another id.
 func TestTheHashOfTheDefault(t *testing.T) {
 	p := Default()
 	const want = "8966b6593d9121134c89359fed213d973ffd8046ddba5a1ca304f12699eaddc8"

@@ -3,7 +3,7 @@
 // scale, at another time, under other names.
 //
 // Load takes the candles of the base run out of the store, and of those only what the
-// range in question needs: what lies behind the range cannot get into a replay, not even
+// range in request needs: what lies behind the range cannot get into a replay, not even
 // by mistake. Each change is a function from a Set to a new Set; the columns of the old
 // one are never written. What is random comes from the stream of its purpose and the
 // number of the replica, so that replica 17 has the same candles whoever makes it. No
@@ -174,16 +174,16 @@ func (s *Source) Close() error {
 
 // Room is the folder of one process in which changed candles become files. Its methods
 // may be called from several goroutines, but for Close.
-type Room struct{ *file.Workdir }
+type Workdir struct{ *file.Workdir }
 
 // Enter makes a room below the state directory and removes those that killed processes
 // have left.
-func Enter(stateDir string) (*Room, error) {
+func Enter(stateDir string) (*Workdir, error) {
 	room, err := file.NewWorkdir(filepath.Join(stateDir, "tmp", "falsify"))
 	if err != nil {
 		return nil, err
 	}
-	return &Room{room}, nil
+	return &Workdir{room}, nil
 }
 
 // Store is the candles of one set, as a store that a run can be played on.
@@ -193,7 +193,7 @@ type Store struct {
 }
 
 // Put writes the set. Close the store when its runs are over.
-func (r *Room) Put(ctx context.Context, set Set) (_ *Store, err error) {
+func (r *Workdir) Put(ctx context.Context, set Set) (_ *Store, err error) {
 	dir, err := os.MkdirTemp(r.Dir(), "set-")
 	if err != nil {
 		return nil, err

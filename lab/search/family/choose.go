@@ -312,7 +312,7 @@ func (o *Optimised) efficiency() {
 // were chosen on candles that are part of it. It is executed once however often it is
 // asked for.
 func (s *Search) Evaluate(ctx context.Context, selected *Selected,
-	o request.Options) (*request.Answer, error) {
+	o request.Options) (*request.Result, error) {
 	params, err := s.fillParams(selected.TrialIndex)
 	if err != nil {
 		return nil, err
@@ -338,7 +338,7 @@ func (s *Search) Evaluate(ctx context.Context, selected *Selected,
 // compact ones; the result must be the same, else the error is an
 // [request.MismatchError]. A trial that the plan's rule has not selected, or not yet, is
 // marked as a deviation in its record.
-func (s *Search) Expand(ctx context.Context, index int, o request.Options) (*request.Answer, error) {
+func (s *Search) Expand(ctx context.Context, index int, o request.Options) (*request.Result, error) {
 	if index < 0 || index >= len(s.Plan.Trials) {
 		return nil, &request.Error{
 			Code: "USAGE", Details: map[string]any{"flag": "--trial"},

@@ -64,10 +64,10 @@ func TestRoom(t *testing.T) {
 		for _, r := range trials {
 			tl.add(r == 'x')
 		}
-		if got := tl.room(100); got != want {
+		if got := tl.failuresLeft(100); got != want {
 			t.Errorf("%q: %d, want %d", trials, got, want)
 		}
-		if got := tl.room(1); got != 1 {
+		if got := tl.failuresLeft(1); got != 1 {
 			t.Errorf("%q: %d of 1", trials, got)
 		}
 	}
@@ -76,7 +76,7 @@ func TestRoom(t *testing.T) {
 			MaxFailureShare: rapid.Float64Range(.1, 1).Draw(t, "share")}}
 		begun := 0
 		for i := range 60 {
-			if reach := i + tl.room(1000); reach < begun {
+			if reach := i + tl.failuresLeft(1000); reach < begun {
 				t.Fatalf("trial %d was begun, and from %d on only %d count", begun-1, i, reach)
 			} else {
 				begun = reach

@@ -127,7 +127,7 @@ func (s *Search) judgeSelection(ctx context.Context, out *Outcome, best *Trial) 
 	if err != nil {
 		return err
 	}
-	found, err := ledger.Select(ctx, selection.NewCandles(s.whole.Candles), s.root.Question.Seed)
+	found, err := ledger.Select(ctx, selection.NewCandles(s.whole.Candles), s.root.Request.Seed)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func levels(x *selection.Series) []Level {
 // readReturns reads the stitched daily returns of each trial that has any, by index. Trials
 // on the same days share the days, so that a trial takes 8 bytes a day.
 func (s *Search) readReturns(ctx context.Context, trials []*Trial) (map[int]*selection.Series, error) {
-	tf, err := market.ParseTimeframe(s.root.Question.Timeframe)
+	tf, err := market.ParseTimeframe(s.root.Request.Timeframe)
 	if err != nil {
 		return nil, err
 	}

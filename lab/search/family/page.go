@@ -47,7 +47,7 @@ type body struct {
 // PageOf makes the page of a family. run is the evaluation of the selected parameters, nil
 // without one; holding is what one unit of money held in the first symbol has become on the days
 // of the outcome's equity, nil where it is not known.
-func PageOf(s *Search, o *Outcome, run *request.Answer, holding []float64) (*Page, error) {
+func PageOf(s *Search, o *Outcome, run *request.Result, holding []float64) (*Page, error) {
 	b := &body{Hypothesis: s.Plan.Hypothesis, Verdict: page.Verdict{Class: "none"}}
 	v := &Page{
 		body: b,
@@ -185,7 +185,7 @@ func metricText(values metric.Values, key string) string {
 	return Number(&x)
 }
 
-func (b *body) selected(o *Outcome, run *request.Answer, holding []float64) {
+func (b *body) selected(o *Outcome, run *request.Result, holding []float64) {
 	s := o.Result.Selected
 	if s == nil {
 		return

@@ -160,9 +160,9 @@ func find(ctx context.Context, h *request.Host, slug, name, flag string) (regist
 	return p, err
 }
 
-// question is that of lab.json for a trial with these parameters.
-func question(p *project.Project, built project.Built, params json.RawMessage) request.Question {
-	q := request.Ask(p, built)
+// trialRequest is that of lab.json for a trial with these parameters.
+func trialRequest(p *project.Project, built project.Built, params json.RawMessage) request.Request {
+	q := request.FromProject(p, built)
 	q.Kind, q.Params = artifact.KindTrial, params
 	return q
 }
@@ -173,11 +173,11 @@ func withSpace(ctx context.Context, h *request.Host, in Proposal) (*project.Proj
 	if f := in.Project.Config.Family; f != nil && f.Space.Len() > 0 {
 		return in.Project, nil
 	}
-	strategy, err := h.Describe(ctx, request.Ask(in.Project, in.Built))
+	strategy, err := h.Describe(ctx, request.FromProject(in.Project, in.Built))
 	if err != nil {
 		return nil, err
 	}
-	family, err := Asked(in.Project.Config, strategy.ParamsSchema)
+	family, err := FamilyOf(in.Project.Config, strategy.ParamsSchema)
 	if err != nil || family == nil {
 		return in.Project, err
 	}
@@ -186,9 +186,9 @@ func withSpace(ctx context.Context, h *request.Host, in Proposal) (*project.Proj
 	return &p, nil
 }
 
-// Asked is the family of a lab.json, whose space is, where it has none, that which the schema of
+// FamilyOf is the family of a lab.json, whose space is, where it has none, that which the schema of
 // the strategy's parameters gives; nil where neither gives one.
-func Asked(c *project.Config, schema json.RawMessage) (*project.Family, error) {
+func FamilyOf(c *project.Config, schema json.RawMessage) (*project.Family, error) {
 	if c.Family != nil && c.Family.Space.Len() > 0 {
 		return c.Family, nil
 	}
@@ -218,7 +218,7 @@ func prepareSpace(ctx context.Context, h *request.Host, in Proposal) (*request.P
 			return nil, err
 		}
 	}
-	p, err := h.Prepare(ctx, question(in.Project, in.Built, params))
+	p, err := h.Prepare(ctx, trialRequest(in.Project, in.Built, params))
 	var bad *request.Error
 	if config.Family != nil && errors.As(err, &bad) && bad.Code == request.CodeParams {
 		pointer, _ := bad.Details["pointer"].(string)
@@ -320,7 +320,7 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	var changed changes
 	changed.note("plugin", then.Inputs.PluginSHA256, built.SHA256)
 	changed.note("engine", then.Inputs.Engine.SHA256, h.Engine.SHA256)
-	base, err := h.Prepare(ctx, question(p, built, params))
+	base, err := h.Prepare(ctx, trialRequest(p, built, params))
 	if err != nil {
 		// Of another program or window anything may be wrong.
 		return nil, cmp.Or(changed.err(f), err)
@@ -349,7 +349,7 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	one := whole
 	one.Workers, one.Procs, one.Plain = 1, 1, true
 	s.host = &one
-	if s.root, err = h.Vary(base, func(q *request.Question) { s.applyRules(q, &then) }); err != nil {
+	if s.root, err = h.WithOverrides(base, func(q *request.Request) { s.applyRules(q, &then) }); err != nil {
 		return nil, err
 	}
 	s.Windows = s.root.Windows()
@@ -367,14 +367,14 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 // Candles is how many there are from the first to the last of the search.
 func (s *Search) Candles() int { return s.root.Manifest.Splits.Candles }
 
-// Root is the question that the trials vary.
+// Root is the request that the trials vary.
 func (s *Search) Root() *request.Prepared { return s.root }
 
 // Close ends what is left of the plugin.
 func (s *Search) Close() { s.base.Close() }
 
 // applyRules puts the plan's rules in the place of those of lab.json.
-func (s *Search) applyRules(q *request.Question, r *artifact.Request) {
+func (s *Search) applyRules(q *request.Request, r *artifact.Request) {
 	q.Exchange, q.InitialCash, q.Execution, q.Stress = r.Exchange, r.InitialCash, r.Execution, r.Stress
 	q.FamilyID = r.FamilyID
 	_, _ = fmt.Sscan(r.Seed, &q.Seed) // of a request that was canonical
@@ -393,7 +393,7 @@ func (s *Search) departs(r *artifact.Request) (bool, error) {
 	return !bytes.Equal(text, s.Plan.Request), err
 }
 
-// prepareTrial is the question of one trial over the first windows.
+// prepareTrial is the request of one trial over the first windows.
 func (s *Search) prepareTrial(index, windows int) (*request.Prepared, error) {
 	params, err := s.Plan.Params(index)
 	if err != nil {
@@ -402,7 +402,9 @@ func (s *Search) prepareTrial(index, windows int) (*request.Prepared, error) {
 	if windows == s.Windows {
 		windows = 0
 	}
-	return s.host.Vary(s.root, func(q *request.Question) { q.Params, q.Splits.First = params, windows })
+	return s.host.WithOverrides(s.root, func(q *request.Request) {
+		q.Params, q.Splits.First = params, windows
+	})
 }
 
 // changes are the inputs that are not what they were, as the details of the error have them.
@@ -453,7 +455,7 @@ func brief(text string) string {
 // prepareRun is the selected parameters as a run: all splits of lab.json's scheme, which
 // are those that the trials were cut from.
 func (s *Search) prepareRun(params json.RawMessage) (*request.Prepared, error) {
-	return s.whole.Vary(s.root, func(q *request.Question) {
+	return s.whole.WithOverrides(s.root, func(q *request.Request) {
 		q.Kind, q.Params, q.Splits.First = artifact.KindRun, params, 0
 	})
 }

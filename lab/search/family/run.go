@@ -223,7 +223,7 @@ func (r *round) fresh(work context.Context, begun *int) iter.Seq[int] {
 func (r *round) await(work context.Context, i int) bool {
 	for {
 		r.mu.Lock()
-		counts, idle := i < r.settled+r.tally.room(len(r.list)), r.flying == 0
+		counts, idle := i < r.settled+r.tally.failuresLeft(len(r.list)), r.flying == 0
 		r.mu.Unlock()
 		if counts || idle {
 			return counts
@@ -413,7 +413,7 @@ func (t *tally) add(failed bool) (why string) {
 
 // room is how many trials, at least 1 and at most limit, the rule counts for sure: as many
 // as it would let fail one after the other, the one included that it ends the family with.
-func (t tally) room(limit int) int {
+func (t tally) failuresLeft(limit int) int {
 	n := 1
 	for ; n < limit && t.add(true) == ""; n++ {
 	}

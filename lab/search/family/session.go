@@ -17,7 +17,7 @@ import (
 const CodeStateLeak = "STATE_LEAK"
 
 // inSession reports whether an answer was played in a process with other plays.
-func inSession(a *request.Answer) bool { return a.Metadata.Volatile.Environment.Session }
+func inSession(a *request.Result) bool { return a.Metadata.Volatile.Environment.Session }
 
 // confirmedShare is one in so many trials that are drawn to be confirmed.
 const confirmedShare = 20
@@ -60,12 +60,12 @@ func (s *Search) findLeak(ctx context.Context, out *Outcome) (*Trial, error) {
 	if i := slices.Index(same, false); i >= 0 {
 		return list[i], nil
 	}
-	return s.parted(out), nil
+	return s.diverged(out), nil
 }
 
-// parted is the first trial played in a session whose test has been decided otherwise when it was played
+// diverged is the first trial played in a session whose test has been decided otherwise when it was played
 // again for the choices of the windows.
-func (s *Search) parted(out *Outcome) *Trial {
+func (s *Search) diverged(out *Outcome) *Trial {
 	x := out.Result.Optimised
 	if x == nil || x.Undefined["metrics"] != ReasonNondeterministic {
 		return nil

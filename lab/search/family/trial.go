@@ -94,7 +94,7 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 	host := *s.host
 	host.Session, host.Elsewhere = o.session, o.elsewhere
 	p, err := s.prepareTrial(o.index, o.windows)
-	var answer *request.Answer
+	var answer *request.Result
 	if err == nil {
 		answer, err = host.Known(ctx, p)
 	}
@@ -161,7 +161,7 @@ func (s *Search) playAhead(ctx context.Context, index, windows int, o Options) *
 	return a
 }
 
-func failureCode(a *request.Answer) string {
+func failureCode(a *request.Result) string {
 	switch {
 	case a.Failure != nil:
 		return a.Failure.Code

@@ -68,7 +68,7 @@ func submitting(t *testing.T, l *Link, epoch string, key *ecdsa.PrivateKey) *Sub
 func asked(t *testing.T, s *Submitter) <-chan error {
 	t.Helper()
 	p := &request.Prepared{RunID: aRun, RequestHash: aSum}
-	p.Question.Params = json.RawMessage("{}")
+	p.Request.Params = json.RawMessage("{}")
 	back := make(chan error, 1)
 	go func() {
 		_, err := s.Play(t.Context(), p, request.Errand{Attempt: 1, Plan: request.Plan{ID: aPlan}})
@@ -127,7 +127,7 @@ func TestFirstResultWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &request.Prepared{RunID: strings.Replace(aRun, "g", "h", 1), RequestHash: aSum}
-	p.Question.Params = json.RawMessage("{}")
+	p.Request.Params = json.RawMessage("{}")
 	_, err = s.Play(t.Context(), p, request.Errand{Attempt: 1, Plan: request.Plan{ID: aPlan}})
 	if codeOf(err) != request.CodeTrialDiverged || !strings.Contains(err.Error(), `"three"`) {
 		t.Error(err)

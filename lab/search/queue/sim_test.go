@@ -68,7 +68,7 @@ func TestManyWorkers(t *testing.T) {
 		asking.Go(func() {
 			for n := range trials {
 				p := &request.Prepared{RunID: runOf(n), RequestHash: aSum}
-				p.Question.Params = json.RawMessage("{}")
+				p.Request.Params = json.RawMessage("{}")
 				files, err := s.Play(ctx, p, request.Errand{Attempt: 1, Plan: request.Plan{ID: aPlan,
 					Index: int64(n)}})
 				if err != nil || len(files) == 0 {
@@ -148,7 +148,7 @@ func TestOwnersShareWorkers(t *testing.T) {
 		for n := range trials[i] {
 			asking.Go(func() {
 				p := &request.Prepared{RunID: runOf(n), RequestHash: aSum}
-				p.Question.Params = json.RawMessage("{}")
+				p.Request.Params = json.RawMessage("{}")
 				if _, err := s.Play(t.Context(), p, request.Errand{Attempt: 1,
 					Plan: request.Plan{ID: aPlan}}); err != nil {
 					t.Error(err)

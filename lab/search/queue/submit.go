@@ -24,7 +24,7 @@ import (
 // Submission is what a coordinator lets workers play.
 type Submission struct {
 	Host *request.Host
-	// Root is the question whose parameters and windows the trials vary.
+	// Root is the request whose parameters and windows the trials vary.
 	Root         *request.Prepared
 	Slug, PlanID string
 	Key          crypto.Signer
@@ -441,7 +441,7 @@ func (s *Submitter) send(ctx context.Context, p *request.Prepared, e request.Err
 	}
 	t := &Task{Schema: taskSchema, Epoch: s.job.Epoch, RunID: p.RunID, RequestHash: p.RequestHash,
 		ID:     fmt.Sprintf("%s.%s-%d%s", s.job.Epoch, p.RunID, e.Attempt, mode),
-		Params: p.Question.Params, Windows: p.Question.Splits.First, PlanID: e.Plan.ID, Trial: e.Plan.Index,
+		Params: p.Request.Params, Windows: p.Request.Splits.First, PlanID: e.Plan.ID, Trial: e.Plan.Index,
 		Attempt: e.Attempt, PostPeek: e.PostPeek, Apart: e.Apart}
 	text, err := json.Marshal(t)
 	if err != nil {

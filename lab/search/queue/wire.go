@@ -34,7 +34,7 @@ const (
 	maxRun     = 256 << 20
 )
 
-// Job is what a submitter signs: the program, the candles and the question of one execution of a search.
+// Job is what a submitter signs: the program, the candles and the request of one execution of a search.
 type Job struct {
 	Schema   string           `json:"schema"`
 	Epoch    string           `json:"epoch"`
@@ -118,7 +118,7 @@ func DecodeJob(text []byte) (*Job, error) {
 		form("/epoch", j.Epoch, epochForm.MatchString(j.Epoch)),
 		form("/plan_id", j.PlanID, planForm.MatchString(j.PlanID)),
 		form("/engine", j.Engine, field.IsSHA256(j.Engine)),
-		form("/supplies/question/Plugin/Path", s.Question.Plugin.Path, isName(s.Question.Plugin.Path)))
+		form("/supplies/question/Plugin/Path", s.Request.Plugin.Path, isName(s.Request.Plugin.Path)))
 	for _, sum := range s.Files() {
 		err = errors.Join(err, form("/supplies", sum, field.IsSHA256(sum)))
 	}

@@ -22,11 +22,11 @@ const (
 var aSum = strings.Repeat("ab", 32)
 
 func aJob() *Job {
-	q := request.Question{Kind: "trial", Slug: "choosy", Exchange: "sample", Symbols: []string{"BTC/USDT"},
+	q := request.Request{Kind: "trial", Slug: "choosy", Exchange: "sample", Symbols: []string{"BTC/USDT"},
 		Timeframe: "1h"}
 	q.Plugin.Path, q.Plugin.SHA256 = "choosy", aSum
 	return &Job{Schema: jobSchema, Epoch: anEpoch, Slug: "choosy", PlanID: aPlan, Engine: aSum,
-		Supplies: request.Supplies{Question: q, StepLimitMS: 30000,
+		Supplies: request.Supplies{Request: q, StepLimitMS: 30000,
 			Candles: []request.CandleSupply{{Symbol: "BTC/USDT", SHA256: aSum}}, Inputs: []string{}}}
 }
 
@@ -65,7 +65,7 @@ func TestOpenJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := OpenJob(sealed, &other.PublicKey, &mine.PublicKey)
-	if err != nil || j.Epoch != anEpoch || j.Supplies.Question.Plugin.SHA256 != aSum {
+	if err != nil || j.Epoch != anEpoch || j.Supplies.Request.Plugin.SHA256 != aSum {
 		t.Fatal(j, err)
 	}
 	for name, change := range map[string]func() ([]byte, []*ecdsa.PublicKey){
@@ -86,7 +86,7 @@ func TestOpenJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			changed := aJob()
-			changed.Supplies.Question.Plugin.SHA256 = strings.Repeat("cd", 32)
+			changed.Supplies.Request.Plugin.SHA256 = strings.Repeat("cd", 32)
 			o, err := dsse.Sign(PayloadJob, encoded(t, changed), other)
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +96,7 @@ func TestOpenJob(t *testing.T) {
 		},
 		"a path": func() ([]byte, []*ecdsa.PublicKey) {
 			bad := aJob()
-			bad.Supplies.Question.Plugin.Path = "../choosy"
+			bad.Supplies.Request.Plugin.Path = "../choosy"
 			text, err := sign(bad, mine)
 			if err != nil {
 				t.Fatal(err)
@@ -197,7 +197,7 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 		if j, err := DecodeJob(text); err == nil {
-			if name := j.Supplies.Question.Plugin.Path; strings.ContainsAny(name, `/\`) || name == ".." {
+			if name := j.Supplies.Request.Plugin.Path; strings.ContainsAny(name, `/\`) || name == ".." {
 				t.Fatalf("%q", name)
 			}
 		}

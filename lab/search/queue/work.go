@@ -46,8 +46,8 @@ type WorkOptions struct {
 type worker struct {
 	*Link
 	WorkOptions
-	room *file.Workdir
-	kept string // files by their hashes
+	workdir *file.Workdir
+	kept    string // files by their hashes
 
 	mu      sync.Mutex
 	benches map[string]*bench // by epoch
@@ -76,7 +76,7 @@ func Work(ctx context.Context, l *Link, o WorkOptions) (played int, err error) {
 	if err := os.MkdirAll(w.kept, 0o700); err != nil {
 		return 0, err
 	}
-	if w.room, err = file.NewWorkdir(filepath.Join(o.Dir, "rooms")); err != nil {
+	if w.workdir, err = file.NewWorkdir(filepath.Join(o.Dir, "rooms")); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
@@ -94,7 +94,7 @@ func (w *worker) close() error {
 	for _, b := range w.benches {
 		err = errors.Join(err, b.close())
 	}
-	return errors.Join(err, w.room.Close())
+	return errors.Join(err, w.workdir.Close())
 }
 
 // serve plays one trial after another.
@@ -344,7 +344,7 @@ func (w *worker) equip(ctx context.Context, b *bench, epoch string) error {
 			return err
 		}
 	}
-	dir, err := os.MkdirTemp(w.room.Dir(), epoch+"-")
+	dir, err := os.MkdirTemp(w.workdir.Dir(), epoch+"-")
 	if err != nil {
 		return err
 	}
@@ -365,7 +365,7 @@ func (b *bench) perform(ctx context.Context, t *Task) (map[string][]byte, error)
 		defer b.sessions.Put(s)
 		host.Session = s
 	}
-	p, err := host.Vary(b.root, func(q *request.Question) {
+	p, err := host.WithOverrides(b.root, func(q *request.Request) {
 		q.Params = t.Params
 		q.Splits.First = t.Windows
 	})

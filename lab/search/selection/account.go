@@ -157,7 +157,7 @@ func memberEntry(m *Member, known map[string]*Entry) Entry {
 	return e
 }
 
-// whyNot is the reason for which a run is no trial on the days in question.
+// whyNot is the reason for which a run is no trial on the days in request.
 func (b *Book) whyNot(row registry.Run) string {
 	switch {
 	case b.of[row.RunID] != nil:

@@ -145,7 +145,7 @@ func sampleOf(returns []float64) (sample, stat.Reason) {
 	return sample{m.Mean / m.SD, float64(m.N), sharpe.ShapeOf(m)}, ""
 }
 
-// sampleJudged is the sample of the run in question, or the reason why its ratios are not estimated.
+// sampleJudged is the sample of the run in request, or the reason why its ratios are not estimated.
 func (l *TrialList) sampleJudged() (sample, stat.Reason) {
 	switch s := l.Trials[l.Judged].Series; {
 	case l.Why != "":

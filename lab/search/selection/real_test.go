@@ -57,11 +57,11 @@ func (s *ticker) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return nil, nil
 }
 
-// theatre is a state directory in which questions are answered.
+// theatre is a state directory in which requests are answered.
 type theatre struct {
 	t    *testing.T
 	host *request.Host
-	ask  request.Question
+	ask  request.Request
 }
 
 func newTheatre(t *testing.T) *theatre {
@@ -106,7 +106,7 @@ func newTheatre(t *testing.T) *theatre {
 		StateDir: dir, Candles: candles, Artifacts: store, Registry: reg,
 		Engine:  artifact.Engine{Name: "test", SHA256: strings.Repeat("e", 64)},
 		Sandbox: sandbox.Off, Logger: hclog.NewNullLogger(),
-	}, request.Question{
+	}, request.Request{
 		Kind: artifact.KindRun, Slug: "ticker", FamilyID: "ticker", Plugin: built,
 		Symbols: []string{string(set.Symbol)}, Timeframe: "1h", Exchange: "test",
 		InitialCash: json.RawMessage("10000"), Execution: json.RawMessage("{}"),
@@ -114,8 +114,8 @@ func newTheatre(t *testing.T) *theatre {
 	}}
 }
 
-// run answers the question with other parameters.
-func (th *theatre) run(every, hold int, change func(*request.Question), compact bool) *request.Answer {
+// run answers the request with other parameters.
+func (th *theatre) run(every, hold int, change func(*request.Request), compact bool) *request.Result {
 	th.t.Helper()
 	q := th.ask
 	q.Params = json.RawMessage(fmt.Sprintf(`{"every":%d,"hold":%d}`, every, hold))
@@ -163,11 +163,11 @@ func TestRealRuns(t *testing.T) {
 	ring.Slow(t, "it plays five requests with real plugins")
 	th := newTheatre(t)
 	other := th.run(7, 3, nil, false)
-	reseeded := th.run(7, 3, func(q *request.Question) { q.Seed = 2 }, false)
+	reseeded := th.run(7, 3, func(q *request.Request) { q.Seed = 2 }, false)
 	// the rung of a search
-	th.run(12, 5, func(q *request.Question) { q.Kind, q.Splits.First = artifact.KindTrial, 2 }, true)
-	trial := th.run(12, 5, func(q *request.Question) { q.Kind = artifact.KindTrial }, true)
-	th.run(11, 5, func(q *request.Question) { q.FamilyID = "another" }, false)
+	th.run(12, 5, func(q *request.Request) { q.Kind, q.Splits.First = artifact.KindTrial, 2 }, true)
+	trial := th.run(12, 5, func(q *request.Request) { q.Kind = artifact.KindTrial }, true)
+	th.run(11, 5, func(q *request.Request) { q.FamilyID = "another" }, false)
 	judged := th.run(9, 4, nil, false)
 
 	l := th.ledger(judged.RunID)
@@ -175,7 +175,7 @@ func TestRealRuns(t *testing.T) {
 		l.Why != "" || l.PeriodsPerYear != 365 || len(l.Warnings) != 0 {
 		t.Fatalf("%+v", l)
 	}
-	for _, a := range []*request.Answer{other, trial, judged} {
+	for _, a := range []*request.Result{other, trial, judged} {
 		at := slices.IndexFunc(l.Trials, func(x Trial) bool { return x.Key == a.Metadata.TrialKey })
 		if a != other && l.Trials[at].RunID != a.RunID {
 			t.Errorf("%s stands for %s", l.Trials[at].RunID, a.RunID)
@@ -188,7 +188,7 @@ func TestRealRuns(t *testing.T) {
 		}
 	}
 	// Whatever else has been run with its parameters, a judged run stands for itself.
-	for _, a := range []*request.Answer{other, reseeded} {
+	for _, a := range []*request.Result{other, reseeded} {
 		if of := th.ledger(a.RunID); of.Trials[of.Judged].RunID != a.RunID || len(of.Trials) != 4 ||
 			of.Again != 1 {
 			t.Errorf("%s is judged as %s, beside %d others", a.RunID, of.Trials[of.Judged].RunID, of.Again)
@@ -211,7 +211,7 @@ func TestRealRuns(t *testing.T) {
 }
 
 // digests holds that the ledger depends on what was tried and on nothing else.
-func (th *theatre) digests(l *TrialList, judged, other *request.Answer, holding Holding) {
+func (th *theatre) digests(l *TrialList, judged, other *request.Result, holding Holding) {
 	t, before := th.t, l.Digest()
 	if before.NTrials != 4 || before.NTrialsFamily != 3 || before.TrialSRVariance == nil ||
 		before.TestPeeks != 0 || before.PostPeek {
@@ -265,7 +265,7 @@ func TestChangedFilesDoNotHideATrial(t *testing.T) {
 	ring.Slow(t, "it plays three requests with real plugins")
 	th := newTheatre(t)
 	other := th.run(7, 3, nil, false)
-	reseeded := th.run(7, 3, func(q *request.Question) { q.Seed = 2 }, false)
+	reseeded := th.run(7, 3, func(q *request.Request) { q.Seed = 2 }, false)
 	judged := th.run(9, 4, nil, false)
 	th.damage(other.RunID, "splits/wf-02/equity_curve.csv")
 	stand := func(l *TrialList) Trial {
@@ -301,7 +301,7 @@ func TestChangedFilesDoNotHideATrial(t *testing.T) {
 func TestRealRunsWithoutEnough(t *testing.T) {
 	ring.Slow(t, "it plays two requests with real plugins")
 	th := newTheatre(t)
-	whole := th.run(9, 4, func(q *request.Question) { q.Splits.Scheme = split.None }, false)
+	whole := th.run(9, 4, func(q *request.Request) { q.Splits.Scheme = split.None }, false)
 	rare := th.run(300, 4, nil, false)
 	for runID, want := range map[string]string{whole.RunID: "not_applicable", rare.RunID: "insufficient"} {
 		l := th.ledger(runID)

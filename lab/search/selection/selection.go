@@ -4,7 +4,7 @@
 // and groups them into classes: those with one trial key, those whose daily net returns
 // correlate by more than 0.999 on at least 30 shared days, and, where there are no such
 // returns, those with one decision hash. N is the number of classes that overlap the days in
-// question. Replays of a falsification do not count, but once a run has the parameters of a
+// request. Replays of a falsification do not count, but once a run has the parameters of a
 // replay of param_neighbourhood, all replays of that test do. The derived returns are kept in
 // the registry, so that a trial stays counted when its files are gone.
 //

@@ -40,7 +40,7 @@ type Trial struct {
 // TrialList is all that was tried to find one run, by key.
 type TrialList struct {
 	Trials []Trial `json:"-"`
-	// Judged is the index of the run in question, whose ratios are not estimated if Why is
+	// Judged is the index of the run in request, whose ratios are not estimated if Why is
 	// not empty. PeriodsPerYear is the number of its returns in a year.
 	Judged         int         `json:"judged"`
 	Why            stat.Reason `json:"why"`

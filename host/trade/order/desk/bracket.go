@@ -41,7 +41,7 @@ type bracket struct {
 
 // growBrackets makes or grows the brackets of an entry that filled.
 func (pr *protector) growBrackets(p *logicalOrder, net, price dec) {
-	if pr.desk.barred || (p.intent.StopLoss == nil && len(p.intent.TakeProfits()) == 0) {
+	if pr.manager.barred || (p.intent.StopLoss == nil && len(p.intent.TakeProfits()) == 0) {
 		return
 	}
 	for i, part := range pr.divide(p, net, price) {
@@ -90,12 +90,12 @@ func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) 
 	if c.Trails() {
 		in.Type = market.TrailingStop
 	}
-	leg := pr.desk.intake.newOrder(g.parent.sym, in)
+	leg := pr.manager.intake.newOrder(g.parent.sym, in)
 	leg.ParentID, leg.Role, leg.group, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, true
 	if stop {
 		leg.Role = market.RoleStopLoss
 	}
-	rules := pr.desk.sym[leg.sym].rules
+	rules := pr.manager.sym[leg.sym].rules
 	if c.TightenTo > 0 {
 		to, _ := sim.Decimal(c.TightenTo)
 		gain, _ := sim.Decimal(c.TightenAfter)
@@ -165,7 +165,7 @@ func (g *bracket) otherFilled(p *logicalOrder) bool {
 
 // isProposed reports whether exits are proposed and not answered: what the venue does not have yet cannot be
 // cancelled.
-func (g *bracket) isProposed(d *Desk) bool {
+func (g *bracket) isProposed(d *Manager) bool {
 	for _, p := range g.legs() {
 		if _, known := d.book.Get(p.currentID()); !p.waiting && !known {
 			return true
@@ -183,7 +183,7 @@ func (g *bracket) endReason(p *logicalOrder) string {
 }
 
 // hasRest reports whether something is held that can be sold.
-func (g *bracket) hasRest(d *Desk) bool {
+func (g *bracket) hasRest(d *Manager) bool {
 	sym := d.sym[g.parent.sym]
 	return !sym.rules.Dust(g.held.Min(d.ledger.Quantity(g.parent.Symbol)), sym.last)
 }
@@ -195,7 +195,7 @@ func (g *bracket) isHalved() bool {
 }
 
 // cancelLegs cancels the exits; they are placed anew when it is confirmed.
-func (g *bracket) cancelLegs(d *Desk, at time.Time) {
+func (g *bracket) cancelLegs(d *Manager, at time.Time) {
 	g.renew = true
 	if g.renewing || g.isProposed(d) {
 		return
@@ -210,7 +210,7 @@ func (g *bracket) cancelLegs(d *Desk, at time.Time) {
 }
 
 // dropLeg ends one exit at the strategy's wish and keeps the other.
-func (g *bracket) dropLeg(d *Desk, p *logicalOrder, at time.Time) {
+func (g *bracket) dropLeg(d *Manager, p *logicalOrder, at time.Time) {
 	if p.waiting {
 		p.endOrder(d, market.StatusCanceled, "strategy")
 		return
@@ -224,7 +224,7 @@ func (g *bracket) dropLeg(d *Desk, p *logicalOrder, at time.Time) {
 }
 
 // updateExits brings the exits at the venue to what they should be.
-func (g *bracket) updateExits(d *Desk, at time.Time) {
+func (g *bracket) updateExits(d *Manager, at time.Time) {
 	legs := g.legs()
 	if len(legs) == 0 {
 		return
@@ -264,7 +264,7 @@ func (g *bracket) updateExits(d *Desk, at time.Time) {
 }
 
 // gatherParts holds the first placement back while parts of the entry arrive, for a moment.
-func (g *bracket) gatherParts(d *Desk, at time.Time) {
+func (g *bracket) gatherParts(d *Manager, at time.Time) {
 	entry, _ := d.book.Get(g.parent.currentID())
 	switch arriving := entry.State == order.Partial || entry.State.Terminal() && !entry.Settled; {
 	case g.tries > 0:
@@ -277,7 +277,7 @@ func (g *bracket) gatherParts(d *Desk, at time.Time) {
 
 // confirmCancelled reports whether the venue confirmed the end of all exits; those that only made room wait
 // again.
-func (g *bracket) confirmCancelled(d *Desk) bool {
+func (g *bracket) confirmCancelled(d *Manager) bool {
 	for _, p := range g.legs() {
 		if p.waiting {
 			continue

@@ -211,7 +211,7 @@ func TestShutKeepsExits(t *testing.T) {
 	})
 }
 
-// TestProposalsAreAnsweredOnce: what the desk did not propose, changed, or took back is refused.
+// TestProposalsAreAnsweredOnce: what the order manager did not propose, changed, or took back is refused.
 func TestProposalsAreAnsweredOnce(t *testing.T) {
 	s, p := proposedExits(t)
 	other := Proposal{Specs: slices.Clone(p.Specs), Protects: true}

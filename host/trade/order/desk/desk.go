@@ -54,7 +54,7 @@ type Config struct {
 	Collar      dec
 }
 
-// Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
+// Manager is the orders of one run. It is not safe for concurrent use. It counts on an engine that
 //
 //   - answers every Proposal once, as it is, with Commit or Deny; anything else is ErrNotProposed. A Barrier
 //     takes back those that are out.
@@ -68,7 +68,7 @@ type Config struct {
 //
 // Its parts know it and each other through it: the intake makes orders of intents, the placer sizes and
 // proposes them, and the protector keeps the exits of what is held.
-type Desk struct {
+type Manager struct {
 	cfg       *Config
 	book      *order.Book
 	ledger    *order.Ledger
@@ -93,18 +93,18 @@ type Desk struct {
 
 // intake makes orders of intents.
 type intake struct {
-	desk   *Desk
-	cfg    *Config
-	book   *order.Book
-	ledger *order.Ledger
+	manager *Manager
+	cfg     *Config
+	book    *order.Book
+	ledger  *order.Ledger
 }
 
 // placer sizes orders and proposes them, as soon as they may leave.
 type placer struct {
-	desk   *Desk
-	cfg    *Config
-	book   *order.Book
-	ledger *order.Ledger
+	manager *Manager
+	cfg     *Config
+	book    *order.Book
+	ledger  *order.Ledger
 	// proposed is what was handed out and neither committed nor denied: exposure like an order.
 	proposed []order.Spec
 	seq      int64 // of the last order
@@ -112,14 +112,14 @@ type placer struct {
 
 // protector keeps the exits of positions at the venue.
 type protector struct {
-	desk   *Desk
-	cfg    *Config
-	book   *order.Book
-	ledger *order.Ledger
-	groups []*bracket
+	manager *Manager
+	cfg     *Config
+	book    *order.Book
+	ledger  *order.Ledger
+	groups  []*bracket
 }
 
-// symbol is what the desk knows of one.
+// symbol is what the order manager knows of one.
 type symbol struct {
 	rules order.Rules
 	last  dec  // close
@@ -160,7 +160,7 @@ func (e *IntentError) Error() string {
 }
 
 // New opens a desk: flat, with cash.
-func New(cfg Config) (*Desk, error) {
+func New(cfg Config) (*Manager, error) {
 	if len(cfg.Markets) != len(cfg.Symbols) {
 		return nil, errors.New("a desk needs the rules of every symbol")
 	}
@@ -175,11 +175,11 @@ func New(cfg Config) (*Desk, error) {
 		return nil, err
 	}
 	book := order.NewBookBehind(cfg.Barrier)
-	d := &Desk{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*logicalOrder{},
+	d := &Manager{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*logicalOrder{},
 		sym: make([]symbol, len(cfg.Symbols))}
-	d.intake = &intake{desk: d, cfg: &cfg, book: book, ledger: ledger}
-	d.placer = &placer{desk: d, cfg: &cfg, book: book, ledger: ledger, seq: cfg.Seq}
-	d.protector = &protector{desk: d, cfg: &cfg, book: book, ledger: ledger}
+	d.intake = &intake{manager: d, cfg: &cfg, book: book, ledger: ledger}
+	d.placer = &placer{manager: d, cfg: &cfg, book: book, ledger: ledger, seq: cfg.Seq}
+	d.protector = &protector{manager: d, cfg: &cfg, book: book, ledger: ledger}
 	for i := range d.sym {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
@@ -202,24 +202,24 @@ func (pl *placer) denyExit(sym int) string {
 func (pl *placer) symbolConditions(sym int) admission.Conditions {
 	s := pl.cfg.Symbols[sym]
 	return admission.Conditions{Unresolved: pl.book.Unresolved(s),
-		MarketHalted: !pl.desk.sym[sym].rules.Trading}
+		MarketHalted: !pl.manager.sym[sym].rules.Trading}
 }
 
-// Book and Ledger are those behind the desk, for reading.
-func (d *Desk) Book() *order.Book { return d.book }
+// Book and Ledger are those behind the order manager, for reading.
+func (d *Manager) Book() *order.Book { return d.book }
 
 // Ledger returns the books of the run.
-func (d *Desk) Ledger() *order.Ledger { return d.ledger }
+func (d *Manager) Ledger() *order.Ledger { return d.ledger }
 
 // SetMarket changes the rules of a symbol, or halts it.
-func (d *Desk) SetMarket(m exchange.Market) {
+func (d *Manager) SetMarket(m exchange.Market) {
 	if i := d.symbolIndex(m.Symbol); i >= 0 {
 		d.sym[i].rules = order.Rules{Market: m}
 	}
 }
 
-// SetFree sets the free balance of an asset. Before the first time, and in between, the desk counts itself.
-func (d *Desk) SetFree(asset string, free dec) {
+// SetFree sets the free balance of an asset. Before the first time, and in between, it is counted here.
+func (d *Manager) SetFree(asset string, free dec) {
 	for i, s := range d.cfg.Symbols {
 		if s.Base() == asset {
 			d.sym[i].free, d.sym[i].known = free, true
@@ -227,7 +227,7 @@ func (d *Desk) SetFree(asset string, free dec) {
 	}
 }
 
-func (d *Desk) symbolIndex(s market.Symbol) int {
+func (d *Manager) symbolIndex(s market.Symbol) int {
 	if s == "" && len(d.cfg.Symbols) == 1 {
 		return 0
 	}
@@ -235,14 +235,14 @@ func (d *Desk) symbolIndex(s market.Symbol) int {
 }
 
 // takeResult ends a call: what came together is handed out.
-func (d *Desk) takeResult() Result {
+func (d *Manager) takeResult() Result {
 	out := d.out
 	d.out = Result{}
 	return out
 }
 
 // Apply takes an event of one order.
-func (d *Desk) Apply(ev order.Event, at time.Time) (Result, error) {
+func (d *Manager) Apply(ev order.Event, at time.Time) (Result, error) {
 	effects, err := d.book.Apply(ev, at)
 	d.applyEffects(effects, at)
 	d.advance(at)
@@ -250,7 +250,7 @@ func (d *Desk) Apply(ev order.Event, at time.Time) (Result, error) {
 }
 
 // FillsPage and OpenList are those of the Book.
-func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked,
+func (d *Manager) FillsPage(s market.Symbol, page exchange.Fills, since, asked,
 	at time.Time) (Result, []exchange.Fill) {
 	effects, foreign := d.book.FillsPage(s, page, since, asked, at)
 	d.applyEffects(effects, at)
@@ -259,7 +259,7 @@ func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked,
 }
 
 // OpenList takes an answer to OpenOrders.
-func (d *Desk) OpenList(orders []exchange.Order, asked, at time.Time) (Result, []exchange.Order) {
+func (d *Manager) OpenList(orders []exchange.Order, asked, at time.Time) (Result, []exchange.Order) {
 	effects, foreign := d.book.OpenList(orders, asked, at)
 	d.applyEffects(effects, at)
 	d.advance(at)
@@ -267,14 +267,14 @@ func (d *Desk) OpenList(orders []exchange.Order, asked, at time.Time) (Result, [
 }
 
 // Due returns what time calls for.
-func (d *Desk) Due(at time.Time) Result {
+func (d *Manager) Due(at time.Time) Result {
 	d.applyEffects(d.book.Due(at), at)
 	d.advance(at)
 	return d.takeResult()
 }
 
 // Commit takes a proposal that the journal has committed; the effects send it.
-func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
+func (d *Manager) Commit(p Proposal, at time.Time) (Result, error) {
 	if err := d.placer.takeProposal(p); err != nil {
 		return Result{}, err
 	}
@@ -324,7 +324,7 @@ func (pl *placer) takeProposal(p Proposal) error {
 }
 
 // Deny takes a proposal that risk refused. The exits of a bracket wait and are proposed again.
-func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
+func (d *Manager) Deny(p Proposal, code string, at time.Time) (Result, error) {
 	if err := d.placer.takeProposal(p); err != nil {
 		return Result{}, err
 	}
@@ -343,7 +343,7 @@ func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
 	return d.takeResult(), errors.Join(errs...)
 }
 
-func (d *Desk) cancelID(id string, at time.Time) {
+func (d *Manager) cancelID(id string, at time.Time) {
 	effects, err := d.book.Apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
 		ClientOrderID: id}, at)
 	if err == nil {
@@ -353,7 +353,7 @@ func (d *Desk) cancelID(id string, at time.Time) {
 
 // applyEffects looks through the effects of the book: fills go into the ledger, changes to the strategy's
 // orders.
-func (d *Desk) applyEffects(effects []order.Effect, at time.Time) {
+func (d *Manager) applyEffects(effects []order.Effect, at time.Time) {
 	d.out.Effects = append(d.out.Effects, effects...)
 	for _, e := range effects {
 		p := d.byID[e.Order]
@@ -388,13 +388,13 @@ func (pl *placer) leadsPair(s order.Spec) bool { return s.Sibling == "" || s.Typ
 
 // lockBase counts base that an order holds.
 func (pl *placer) lockBase(s market.Symbol, quantity dec) {
-	if i := pl.desk.symbolIndex(s); i >= 0 {
-		pl.desk.sym[i].free = order.Minus(pl.desk.sym[i].free, quantity)
+	if i := pl.manager.symbolIndex(s); i >= 0 {
+		pl.manager.sym[i].free = order.Minus(pl.manager.sym[i].free, quantity)
 	}
 }
 
 // onFill books a trade.
-func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
+func (d *Manager) onFill(p *logicalOrder, e order.Effect) {
 	s, _ := d.book.Get(e.Order)
 	reference := s.Spec.Reference
 	switch {
@@ -442,7 +442,7 @@ func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
 }
 
 // Candle takes a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
-func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
+func (d *Manager) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 	i := d.symbolIndex(s)
 	last, err := sim.Decimal(c.Close)
 	if i < 0 || err != nil {
@@ -466,7 +466,7 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 }
 
 // NextDue returns the earliest time at which Due has something to do; zero: none.
-func (d *Desk) NextDue() time.Time {
+func (d *Manager) NextDue() time.Time {
 	next := d.book.NextDue()
 	sooner := func(t time.Time) {
 		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
@@ -500,4 +500,4 @@ func (d *Desk) NextDue() time.Time {
 }
 
 // Begin starts a step at the run's clock; intents of it become orders.
-func (d *Desk) Begin(step int64, now market.Time) { d.step, d.now = step, now }
+func (d *Manager) Begin(step int64, now market.Time) { d.step, d.now = step, now }

@@ -26,7 +26,7 @@ func (it *intake) Entries(sym int) int {
 // fill.
 func (it *intake) Working(sym int) int {
 	working := 0
-	for _, p := range it.desk.live {
+	for _, p := range it.manager.live {
 		if p.sym == sym && !p.done && p.Side == market.Buy && !p.ReduceOnly && p.group == nil {
 			working++
 		}

@@ -20,7 +20,7 @@ const maxOpenOrders = 1000
 // Intents turns the decision of the strategy into orders, in list order. Refused is why a cancel or replace
 // could not be, or a share of the equity is too small to be an order: by index, "" for the others,
 // market.ReasonGuarded for those that their guards have dropped. Warm-up refuses every order.
-func (d *Desk) Intents(intents []market.Intent, warmup bool,
+func (d *Manager) Intents(intents []market.Intent, warmup bool,
 	at time.Time) (r Result, refused []string, err error) {
 	refused = make([]string, len(intents))
 	for i := 0; i < len(intents); i++ {
@@ -86,7 +86,7 @@ func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	if in.Symbol == "" {
 		return 0, ""
 	}
-	if i := it.desk.symbolIndex(in.Symbol); i >= 0 {
+	if i := it.manager.symbolIndex(in.Symbol); i >= 0 {
 		return i, ""
 	}
 	return 0, "unknown symbol " + string(in.Symbol)
@@ -127,11 +127,11 @@ func (it *intake) submitIntents(sym int, list []market.Intent, warmup bool, refu
 // settleOrder lets an order wait to be placed, or refuses it.
 func (it *intake) settleOrder(p *logicalOrder, reason string) {
 	if reason != "" {
-		p.endOrder(it.desk, market.StatusRejected, reason)
+		p.endOrder(it.manager, market.StatusRejected, reason)
 		return
 	}
 	p.waiting = true
-	it.desk.queueUpdate(p)
+	it.manager.queueUpdate(p)
 }
 
 // sellsTooMuch reports whether the sales of an OCO are together for more than is held: the venue holds the
@@ -140,7 +140,7 @@ func (it *intake) sellsTooMuch(orders []*logicalOrder) bool {
 	wanted, held := dec{}, it.ledger.Quantity(orders[0].Symbol)
 	for _, p := range orders {
 		if p.Side == market.Sell {
-			wanted = order.Plus(wanted, it.desk.placer.toSell(p))
+			wanted = order.Plus(wanted, it.manager.placer.toSell(p))
 		}
 	}
 	return wanted.Cmp(held) > 0
@@ -201,8 +201,8 @@ func (it *intake) draftOrder(p *logicalOrder, fixed dec, ofEquity, warmup bool, 
 // prices do not change: what a backtest asks for, on the steps of the market. The code is BELOW_MINIMUM when
 // the market does not take as little.
 func (it *intake) sizeByEquity(sym int, in *market.Intent) (dec, string) {
-	s := &it.desk.sym[sym]
-	q, code := sim.EquitySize(in, it.desk.Equity(), s.last, s.step(in.Type))
+	s := &it.manager.sym[sym]
+	q, code := sim.EquitySize(in, it.manager.Equity(), s.last, s.step(in.Type))
 	if code != "" {
 		return q, string(code)
 	}
@@ -232,19 +232,19 @@ func (s *symbol) tooSmall(in *market.Intent, q dec) string {
 func (it *intake) newOrder(sym int, in market.Intent) *logicalOrder {
 	p := &logicalOrder{sym: sym, intent: in, left: in.ExpireAfter}
 	p.Order = market.Order{
-		ID: market.OrderID(len(it.desk.orders) + 1), Ref: in.ClientRef, Symbol: it.cfg.Symbols[sym],
+		ID: market.OrderID(len(it.manager.orders) + 1), Ref: in.ClientRef, Symbol: it.cfg.Symbols[sym],
 		Side: in.Side, Type: in.Type,
-		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: it.desk.now,
-		UpdatedAt: it.desk.now,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: it.manager.now,
+		UpdatedAt: it.manager.now,
 	}
-	it.desk.orders, it.desk.live = append(it.desk.orders, p), append(it.desk.live, p)
+	it.manager.orders, it.manager.live = append(it.manager.orders, p), append(it.manager.live, p)
 	return p
 }
 
 // prepareOrder fills in the decimals of an order and returns by which code it cannot be.
 func (it *intake) prepareOrder(p *logicalOrder) string {
-	in, s := p.intent, &it.desk.sym[p.sym]
-	conditions := it.desk.placer.symbolConditions(p.sym)
+	in, s := p.intent, &it.manager.sym[p.sym]
+	conditions := it.manager.placer.symbolConditions(p.sym)
 	conditions.Barrier = it.cfg.Barrier
 	denial := admission.Judge(conditions, admission.KindOf(in.Side == market.Sell || in.Reduces(), false))
 	switch {
@@ -267,7 +267,7 @@ func (it *intake) prepareOrder(p *logicalOrder) string {
 		return it.denySlot(p)
 	case (in.TimeInForce == market.GTD) != (in.ExpireAfter > 0) || in.ExpireAfter < 0:
 		return "invalid_expiry"
-	case len(it.desk.OpenOrders()) > maxOpenOrders:
+	case len(it.manager.OpenOrders()) > maxOpenOrders:
 		return "too_many_open_orders"
 	}
 	if reason := p.setSize(s); reason != "" {
@@ -292,7 +292,7 @@ func (it *intake) offers(name string, ofSymbol []string) bool {
 
 // takesAmounts reports whether a market buy of a symbol can be for an amount of quote.
 func (it *intake) takesAmounts(sym int) bool {
-	return it.offers("market_quote", it.desk.sym[sym].rules.OrderTypes)
+	return it.offers("market_quote", it.manager.sym[sym].rules.OrderTypes)
 }
 
 // offersTypes reports whether the venue has the types that an intent needs, and takes them for the symbol.
@@ -415,7 +415,7 @@ func validLevel(in *market.Intent, c *market.Child, stop bool) bool {
 }
 
 func (it *intake) cancelByRef(in *market.Intent, at time.Time) string {
-	p := it.desk.findOrder(in.Ref)
+	p := it.manager.findOrder(in.Ref)
 	if p == nil {
 		return "unknown_order"
 	}
@@ -424,7 +424,7 @@ func (it *intake) cancelByRef(in *market.Intent, at time.Time) string {
 }
 
 func (it *intake) cancelSymbol(sym int, at time.Time) {
-	for _, p := range it.desk.workingOrders() {
+	for _, p := range it.manager.workingOrders() {
 		if p.sym == sym && !p.done && p.ending == "" {
 			it.cancelForStrategy(p, at)
 		}
@@ -435,17 +435,17 @@ func (it *intake) cancelSymbol(sym int, at time.Time) {
 // at the venue; what is left of the bracket is placed anew.
 func (it *intake) cancelForStrategy(p *logicalOrder, at time.Time) {
 	if p.group != nil {
-		p.group.dropLeg(it.desk, p, at)
+		p.group.dropLeg(it.manager, p, at)
 		return
 	}
-	p.cancelOrder(it.desk, "strategy", at)
+	p.cancelOrder(it.manager, "strategy", at)
 }
 
 // replaceOrder keeps the order's id: cancel, confirm, new.
 func (it *intake) replaceOrder(in *market.Intent, at time.Time) string {
-	p := it.desk.findOrder(in.Ref)
+	p := it.manager.findOrder(in.Ref)
 	switch {
-	case it.desk.barred:
+	case it.manager.barred:
 		return admission.CodeEndOfRun
 	case p == nil:
 		return "unknown_order"
@@ -458,30 +458,30 @@ func (it *intake) replaceOrder(in *market.Intent, at time.Time) string {
 	}
 	if in.Size.Kind == market.SizeQuantity {
 		if v, err := sim.Decimal(in.Size.Value); err != nil ||
-			!it.desk.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
+			!it.manager.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
 			return order.CodeBelowMinimum
 		}
 	}
 	change := *in
 	if p.group != nil {
-		p.applyChange(it.desk, &change)
+		p.applyChange(it.manager, &change)
 		p.group.renew = true
-		it.desk.queueUpdate(p)
+		it.manager.queueUpdate(p)
 		return ""
 	}
 	if p.waiting {
-		p.applyChange(it.desk, &change)
-		it.desk.queueUpdate(p)
+		p.applyChange(it.manager, &change)
+		it.manager.queueUpdate(p)
 		return ""
 	}
-	if shut := it.desk.placer.admit(admission.KindOf(p.Side == market.Sell, false)); shut != "" {
+	if shut := it.manager.placer.admit(admission.KindOf(p.Side == market.Sell, false)); shut != "" {
 		return shut // the new order could not leave, and the old one would be gone
 	}
 	if p.change != nil {
 		change = mergeChanges(*p.change, change)
 	}
 	p.change = &change
-	it.desk.cancelID(p.currentID(), at)
+	it.manager.cancelID(p.currentID(), at)
 	return ""
 }
 
@@ -523,7 +523,7 @@ func (p *logicalOrder) checkChange(in *market.Intent) string {
 }
 
 // applyChange puts a change into the order.
-func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
+func (p *logicalOrder) applyChange(d *Manager, in *market.Intent) {
 	s := &d.sym[p.sym]
 	if v, err := sim.Decimal(in.Size.Value); in.Size.Kind == market.SizeQuantity && err == nil {
 		p.Quantity, p.intent.Size, p.clamps = s.rules.RoundQuantity(p.Type, v), in.Size, false
@@ -546,7 +546,7 @@ func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 // denySlot returns by which code an entry cannot be because of what the market lets be open or held; "" when
 // it can. An entry with a stop needs a place for it: it must not fill without one.
 func (it *intake) denySlot(p *logicalOrder) string {
-	in, rules := p.intent, it.desk.sym[p.sym].rules
+	in, rules := p.intent, it.manager.sym[p.sym].rules
 	if in.Side != market.Buy {
 		return ""
 	}
@@ -560,7 +560,7 @@ func (it *intake) denySlot(p *logicalOrder) string {
 		return ""
 	}
 	used := 0
-	for _, o := range it.desk.live {
+	for _, o := range it.manager.live {
 		if !o.done && o != p && o.Symbol == p.Symbol {
 			used += stopsOf(o)
 		}

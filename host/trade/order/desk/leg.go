@@ -10,16 +10,16 @@ import (
 // as those of a trailing stop do. The code is why it could not: then none of them moves. A price that the
 // venue would refuse is one: the exits there are not given up for others that cannot be placed.
 func (it *intake) moveLegs(sym int, in *market.Intent) string {
-	if it.desk.barred {
+	if it.manager.barred {
 		return admission.CodeEndOfRun
 	}
-	if reason := sim.RefuseMove(in, it.Stance(sym), sim.Float(it.desk.sym[sym].last)); reason != "" {
+	if reason := sim.RefuseMove(in, it.Stance(sym), sim.Float(it.manager.sym[sym].last)); reason != "" {
 		return string(reason)
 	}
 	var moved []*logicalOrder
 	var changes []market.Intent
 	stops, targets := in.StopLoss == nil, in.TakeProfit == nil
-	for _, p := range it.desk.workingOrders() {
+	for _, p := range it.manager.workingOrders() {
 		change, meant := sim.MoveOf(in, p.Role)
 		if !meant || p.sym != sym || p.group == nil || p.done || p.ending != "" {
 			continue
@@ -29,7 +29,7 @@ func (it *intake) moveLegs(sym int, in *market.Intent) string {
 			return string(market.ReasonInvalidType)
 		}
 		next := *p
-		next.applyChange(it.desk, &change)
+		next.applyChange(it.manager, &change)
 		if next.StopPrice.Cmp(p.StopPrice) == 0 && next.LimitPrice.Cmp(p.LimitPrice) == 0 {
 			continue
 		}
@@ -42,9 +42,9 @@ func (it *intake) moveLegs(sym int, in *market.Intent) string {
 		return string(market.ReasonNoLeg)
 	}
 	for i, p := range moved {
-		p.applyChange(it.desk, &changes[i])
+		p.applyChange(it.manager, &changes[i])
 		p.group.renew = true
-		it.desk.queueUpdate(p)
+		it.manager.queueUpdate(p)
 	}
 	return ""
 }
@@ -54,8 +54,8 @@ func (it *intake) refuseLeg(p *logicalOrder) string {
 	if !p.StopPrice.IsPos() && !p.LimitPrice.IsPos() {
 		return string(market.ReasonInvalidPrice)
 	}
-	s := &it.desk.sym[p.sym]
-	spec := it.desk.placer.draftSpec(p)
+	s := &it.manager.sym[p.sym]
+	spec := it.manager.placer.draftSpec(p)
 	spec.Quantity = s.rules.RoundQuantity(p.Type, p.group.held)
 	return s.rules.Check(spec, s.last)
 }

@@ -181,7 +181,7 @@ func (s *shop) sound(rt *rapid.T) {
 
 // wasDust says that a bracket holds so little that it was worth less than the market takes at some price of
 // these histories: an exit that the venue refused then is not placed again when the price comes back.
-func wasDust(k *Desk, g *bracket) bool {
+func wasDust(k *Manager, g *bracket) bool {
 	return k.sym[0].rules.Dust(g.held.Min(k.Ledger().Quantity(btc)), d("90"))
 }
 

@@ -14,7 +14,7 @@ import (
 
 // advance does what has become possible: orders that waited are proposed, replaced ones placed anew,
 // brackets renewed, rests settled.
-func (d *Desk) advance(at time.Time) {
+func (d *Manager) advance(at time.Time) {
 	for _, g := range d.protector.groups {
 		if g.renewing {
 			g.confirmCancelled(d)
@@ -50,14 +50,14 @@ func (d *Desk) advance(at time.Time) {
 // awaitsCancel reports whether an order of the strategy's waits for an older one that it has taken back: what
 // that one sells or spends is free once its cancel is confirmed, and at once in a backtest.
 func (pl *placer) awaitsCancel(p *logicalOrder) bool {
-	return !p.guards && !p.manual && slices.ContainsFunc(pl.desk.live, func(o *logicalOrder) bool {
+	return !p.guards && !p.manual && slices.ContainsFunc(pl.manager.live, func(o *logicalOrder) bool {
 		return o.ID < p.ID && !o.done && o.ending == "strategy" && o.Side == p.Side &&
 			(p.Side == market.Buy || o.sym == p.sym)
 	})
 }
 
 // finishReplace looks whether the cancel of a replaced order is confirmed, and what it left.
-func (d *Desk) finishReplace(p *logicalOrder) {
+func (d *Manager) finishReplace(p *logicalOrder) {
 	s, _ := d.book.Get(p.currentID())
 	if !s.State.Terminal() || !s.Settled {
 		return
@@ -91,14 +91,14 @@ func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
 			admission.KindOf(p.Side == market.Sell, false)).Code
 	}
 	if reason == "" {
-		reason = pl.desk.sym[p.sym].rules.Check(spec, pl.desk.sym[p.sym].last)
+		reason = pl.manager.sym[p.sym].rules.Check(spec, pl.manager.sym[p.sym].last)
 	}
 	if reason != "" {
 		status := market.StatusRejected
 		if p.Clamped && reason == order.CodeBelowMinimum {
 			status = market.StatusCanceled // the cash leaves nothing of it
 		}
-		p.endOrder(pl.desk, status, reason)
+		p.endOrder(pl.manager, status, reason)
 		return
 	}
 	p.waiting = false
@@ -109,11 +109,11 @@ func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
 // handOut hands the specs out and ties them to the orders they are of.
 func (pl *placer) handOut(proposal Proposal, orders ...*logicalOrder) {
 	for i, s := range proposal.Specs {
-		pl.desk.byID[s.ClientOrderID] = orders[i]
+		pl.manager.byID[s.ClientOrderID] = orders[i]
 		orders[i].ids = append(orders[i].ids, s.ClientOrderID)
 	}
 	pl.proposed = append(pl.proposed, proposal.Specs...)
-	pl.desk.out.Proposals = append(pl.desk.out.Proposals, proposal)
+	pl.manager.out.Proposals = append(pl.manager.out.Proposals, proposal)
 }
 
 // nextSpec returns a spec with the next number.
@@ -126,12 +126,13 @@ func (pl *placer) nextSpec(p *logicalOrder) order.Spec {
 
 // draftSpec returns a spec without a number, on the ticks of today.
 func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
-	rules := pl.desk.sym[p.sym].rules
+	rules := pl.manager.sym[p.sym].rules
 	s := order.Spec{
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice),
 		StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
-		Reference: pl.desk.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: pl.desk.flatten || p.manual,
-		Protects: p.group != nil || p.guards, PostOnly: p.intent.PostOnly, Public: p.ID, Step: pl.desk.step,
+		Reference: pl.manager.sym[p.sym].last, Exit: p.Side == market.Sell,
+		Manual: pl.manager.flatten || p.manual, Protects: p.group != nil || p.guards,
+		PostOnly: p.intent.PostOnly, Public: p.ID, Step: pl.manager.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop
@@ -148,7 +149,7 @@ func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
 
 // sizeOrder sizes an order for the venue.
 func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
-	s, rules := pl.nextSpec(p), pl.desk.sym[p.sym].rules
+	s, rules := pl.nextSpec(p), pl.manager.sym[p.sym].rules
 	rest := order.Minus(p.Quantity, p.FilledQuantity)
 	switch {
 	case p.Side == market.Sell:
@@ -176,7 +177,7 @@ func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
 		s = pl.sizeBuy(p, s, budget)
 		if room := pl.limitRoom(p.Symbol); room.Cmp(budget) < 0 {
 			// A size that the market does not take is not cut down: the limit itself refuses the order.
-			if less := pl.sizeBuy(p, s, room); rules.Check(less, pl.desk.sym[p.sym].last) == "" {
+			if less := pl.sizeBuy(p, s, room); rules.Check(less, pl.manager.sym[p.sym].last) == "" {
 				s, s.Wanted = less, budget
 			}
 		}
@@ -199,7 +200,7 @@ func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
 func (pl *placer) clamp(p *logicalOrder, s order.Spec, most dec) order.Spec {
 	p.Clamped = true
 	s.Quantity, p.Quantity = most, order.Plus(most, p.FilledQuantity)
-	if p.Type != market.Market || !pl.desk.intake.takesAmounts(p.sym) {
+	if p.Type != market.Market || !pl.manager.intake.takesAmounts(p.sym) {
 		return s
 	}
 	s = pl.sizeBuy(p, s, pl.freeCash())
@@ -209,7 +210,7 @@ func (pl *placer) clamp(p *logicalOrder, s order.Spec, most dec) order.Spec {
 
 // sizeBuy sizes a buy by an amount of quote.
 func (pl *placer) sizeBuy(p *logicalOrder, s order.Spec, budget dec) order.Spec {
-	rules := pl.desk.sym[p.sym].rules
+	rules := pl.manager.sym[p.sym].rules
 	if p.Type == market.Market {
 		s.QuoteAmount = rules.Spendable(budget)
 	} else {
@@ -264,8 +265,8 @@ func (pl *placer) freeCash() dec {
 // at the venue.
 func (pl *placer) availableBase(sym int) dec {
 	held, out := pl.unsoldBase(sym)
-	if pl.desk.sym[sym].known {
-		held = held.Min(order.Minus(pl.desk.sym[sym].free, out))
+	if pl.manager.sym[sym].known {
+		held = held.Min(order.Minus(pl.manager.sym[sym].free, out))
 	}
 	return held.Max(decimal.Zero)
 }
@@ -300,7 +301,7 @@ func (pl *placer) awaitsFree(p *logicalOrder, at time.Time) bool {
 // was heard, does not call free yet: balances and reports of orders come in any order. It is zero when all
 // that is wanted is free, or cannot be expected any more.
 func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
-	s := &pl.desk.sym[sym]
+	s := &pl.manager.sym[sym]
 	unsold, _ := pl.unsoldBase(sym)
 	enough := s.rules.RoundQuantity(typ, wanted.Min(unsold))
 	if at.Sub(s.freed) >= freeSettles || s.rules.RoundQuantity(typ, pl.availableBase(sym)).Cmp(enough) >= 0 {
@@ -308,7 +309,7 @@ func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Tim
 	}
 	if at.Sub(s.asked) >= freeAgain {
 		s.asked = at
-		pl.desk.out.Effects = append(pl.desk.out.Effects,
+		pl.manager.out.Effects = append(pl.manager.out.Effects,
 			order.Effect{Do: order.FetchBalances, Symbol: pl.cfg.Symbols[sym]})
 	}
 	return at.Add(freeLook)
@@ -329,10 +330,10 @@ func (pl *placer) makeRoom(p *logicalOrder, at time.Time) bool {
 		return false
 	}
 	wait := false
-	for _, g := range pl.desk.protector.groups {
+	for _, g := range pl.manager.protector.groups {
 		if g.parent.Symbol == p.Symbol && g.isPlaced() {
 			wait = true
-			g.cancelLegs(pl.desk, at)
+			g.cancelLegs(pl.manager, at)
 		}
 	}
 	return wait

@@ -71,7 +71,7 @@ func (g Gap) String() string {
 // dust; of a bracket with only a target, its target. The evidence is the book: what the venue said of the
 // orders, no older than the last reconcile. What the strategy offers for sale itself is its own exit, and
 // what was bought without a bracket is not guarded.
-func (d *Desk) Gaps(at time.Time) []Gap {
+func (d *Manager) Gaps(at time.Time) []Gap {
 	var list []Gap
 	if d.barred {
 		return nil
@@ -96,7 +96,7 @@ func (pr *protector) missingCover(sym int, at time.Time) dec {
 		if g.parent.sym != sym || !g.hasLiveLeg() || !g.held.IsPos() {
 			continue
 		}
-		has := g.coveredQuantity(pr.desk, at).Min(g.held)
+		has := g.coveredQuantity(pr.manager, at).Min(g.held)
 		if need, covered = order.Plus(need, g.held), order.Plus(covered, has); has.Cmp(g.held) < 0 {
 			short = append(short, shortfall{g, order.Minus(g.held, has)})
 		}
@@ -104,7 +104,7 @@ func (pr *protector) missingCover(sym int, at time.Time) dec {
 	if len(short) == 0 {
 		return dec{}
 	}
-	for _, p := range pr.desk.workingOrders() {
+	for _, p := range pr.manager.workingOrders() {
 		if p.sym != sym || p.Side != market.Sell || p.group != nil {
 			continue
 		}
@@ -115,7 +115,7 @@ func (pr *protector) missingCover(sym int, at time.Time) dec {
 	need = need.Min(order.Minus(pr.ledger.Quantity(pr.cfg.Symbols[sym]), own))
 	missing := order.Minus(need, covered)
 	for _, s := range short { // each by itself: what several lack together no exit could cover
-		if !s.of.isDust(pr.desk, s.of.guardLeg(), missing.Min(s.lacked)) {
+		if !s.of.isDust(pr.manager, s.of.guardLeg(), missing.Min(s.lacked)) {
 			return missing
 		}
 	}
@@ -131,7 +131,7 @@ func (g *bracket) guardLeg() *logicalOrder {
 }
 
 // isDust reports whether the venue takes no such exit for so little.
-func (g *bracket) isDust(d *Desk, p *logicalOrder, quantity dec) bool {
+func (g *bracket) isDust(d *Manager, p *logicalOrder, quantity dec) bool {
 	sym := &d.sym[g.parent.sym]
 	s := d.placer.draftSpec(p)
 	s.Quantity = sym.rules.RoundQuantity(s.Type, quantity)
@@ -145,7 +145,7 @@ func isStanding(s order.Status) bool {
 
 // coveredQuantity returns what the exit that protects sells. Where its quantity is too small for a stop the
 // target has to do.
-func (g *bracket) coveredQuantity(d *Desk, at time.Time) dec {
+func (g *bracket) coveredQuantity(d *Manager, at time.Time) dec {
 	p := g.guardLeg()
 	if p == g.stop && p != nil && p.waiting && g.aim != nil && !g.aim.done {
 		if s, ok := d.book.Get(g.aim.currentID()); ok &&
@@ -175,7 +175,7 @@ func (g *bracket) isStuck(at time.Time) bool {
 }
 
 // noteClose notes whether the close of a candle is beyond the stop.
-func (g *bracket) noteClose(d *Desk, at time.Time) {
+func (g *bracket) noteClose(d *Manager, at time.Time) {
 	switch {
 	case !g.isBeyond(d, g.stop):
 		g.beyondAt = time.Time{}
@@ -187,12 +187,12 @@ func (g *bracket) noteClose(d *Desk, at time.Time) {
 // protectAll looks after positions without protection: once the grace is over the run is halted, and the
 // operator told, until it is back.
 func (pr *protector) protectAll(at time.Time) {
-	if pr.desk.barred {
+	if pr.manager.barred {
 		return
 	}
 	before := pr.isShouting()
-	for i := range pr.desk.sym {
-		s := &pr.desk.sym[i]
+	for i := range pr.manager.sym {
+		s := &pr.manager.sym[i]
 		missing := pr.missingCover(i, at)
 		switch {
 		case !missing.IsPos():
@@ -208,7 +208,7 @@ func (pr *protector) protectAll(at time.Time) {
 		}
 		if !s.shouts && at.Sub(s.bare) >= protectGrace {
 			s.shouts = true
-			pr.desk.out.Effects = append(pr.desk.out.Effects, order.Effect{
+			pr.manager.out.Effects = append(pr.manager.out.Effects, order.Effect{
 				Do: order.Halt, Symbol: pr.cfg.Symbols[i], Code: order.CodeUnprotected,
 				Message: Gap{Symbol: pr.cfg.Symbols[i], Missing: missing}.String(),
 			})
@@ -218,15 +218,15 @@ func (pr *protector) protectAll(at time.Time) {
 		}
 	}
 	if before && !pr.isShouting() {
-		pr.desk.out.Effects = append(pr.desk.out.Effects,
+		pr.manager.out.Effects = append(pr.manager.out.Effects,
 			order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
 	}
 }
 
 // isShouting reports whether a position has been without protection for longer than the grace.
 func (pr *protector) isShouting() bool {
-	for i := range pr.desk.sym {
-		if pr.desk.sym[i].shouts {
+	for i := range pr.manager.sym {
+		if pr.manager.sym[i].shouts {
 			return true
 		}
 	}
@@ -236,23 +236,23 @@ func (pr *protector) isShouting() bool {
 // sellUnprotected sells what has no protection, at no less than the collar allows. It does not where the
 // fate of a sale is not known, where the symbol does not trade and where the account has less than the books.
 func (pr *protector) sellUnprotected(sym int, missing dec, at time.Time) {
-	s := &pr.desk.sym[sym]
+	s := &pr.manager.sym[sym]
 	quantity := s.rules.RoundQuantity(market.Limit, missing)
 	if at.Before(s.sellNext) {
 		return
 	}
 	s.sellNext = at.Add(time.Second)
 	switch {
-	case !s.rules.Trading, !s.last.IsPos(), pr.desk.placer.denyExit(sym) != "", pr.isSelling(sym):
+	case !s.rules.Trading, !s.last.IsPos(), pr.manager.placer.denyExit(sym) != "", pr.isSelling(sym):
 		return
-	case pr.desk.placer.availableBase(sym).Cmp(quantity) < 0, !quantity.IsPos():
+	case pr.manager.placer.availableBase(sym).Cmp(quantity) < 0, !quantity.IsPos():
 		return
 	}
 	s.sellNext = at.Add(sellAgain)
 	least := order.Times(s.last, order.Minus(decimal.One, pr.cfg.Collar))
 	price, _ := least.Float64()
 	size, _ := quantity.Float64()
-	p := pr.desk.intake.newOrder(sym, market.Intent{
+	p := pr.manager.intake.newOrder(sym, market.Intent{
 		Side: market.Sell, Type: market.Limit, TimeInForce: market.IOC, LimitPrice: price, ReduceOnly: true,
 		Tag:  "unprotected",
 		Size: market.Size{Kind: market.SizeQuantity, Value: size},
@@ -260,8 +260,8 @@ func (pr *protector) sellUnprotected(sym int, missing dec, at time.Time) {
 	p.Role, p.guards, p.Quantity, p.LimitPrice = market.RoleExit, true, quantity,
 		s.rules.RoundPrice(market.Sell, least)
 	p.waiting = true
-	pr.desk.queueUpdate(p)
-	pr.desk.placer.placeOrder(p, at)
+	pr.manager.queueUpdate(p)
+	pr.manager.placer.placeOrder(p, at)
 }
 
 // plan is the exits that a bracket would place.
@@ -275,7 +275,7 @@ type plan struct {
 
 // planExits returns what can be placed for what is held and free, rounded down; standing is what the bracket
 // itself has at the venue.
-func (g *bracket) planExits(d *Desk, standing dec) plan {
+func (g *bracket) planExits(d *Manager, standing dec) plan {
 	sym := &d.sym[g.parent.sym]
 	if no := admission.Judge(d.placer.symbolConditions(g.parent.sym), admission.Protects); no.Denies() {
 		return plan{refused: no.Code}
@@ -329,7 +329,7 @@ func (x plan) spec(s order.Spec) order.Spec {
 }
 
 // isBeyond reports whether the last close has reached the level of an exit.
-func (g *bracket) isBeyond(d *Desk, p *logicalOrder) bool {
+func (g *bracket) isBeyond(d *Manager, p *logicalOrder) bool {
 	if p == nil || p.done || !d.sym[p.sym].last.IsPos() {
 		return false
 	}
@@ -342,7 +342,7 @@ func (g *bracket) isBeyond(d *Desk, p *logicalOrder) bool {
 
 // coversMore reports whether the exits, placed now, would cover more than those at the venue: an order that
 // held a part of the position is gone, the balance is known better, or the other leg can be placed.
-func (g *bracket) coversMore(d *Desk) bool {
+func (g *bracket) coversMore(d *Manager) bool {
 	if g.renewing || g.isProposed(d) || d.protector.isSelling(g.parent.sym) {
 		return false
 	}
@@ -377,7 +377,7 @@ func (g *bracket) coversMore(d *Desk) bool {
 }
 
 // placeExits proposes the exits.
-func (g *bracket) placeExits(d *Desk, at time.Time) {
+func (g *bracket) placeExits(d *Manager, at time.Time) {
 	if d.protector.isSelling(g.parent.sym) {
 		return
 	}
@@ -417,7 +417,7 @@ func (g *bracket) placeExits(d *Desk, at time.Time) {
 }
 
 // nextDue is when the exits may be placed again; zero: not before something else happens.
-func (g *bracket) nextDue(d *Desk) time.Time {
+func (g *bracket) nextDue(d *Manager) time.Time {
 	if !g.hasLiveLeg() || g.next.IsZero() || g.renewing || !g.held.IsPos() ||
 		d.ledger.Flat(g.parent.Symbol) || !d.sym[g.parent.sym].rules.Trading {
 		return time.Time{}
@@ -433,7 +433,7 @@ func (g *bracket) nextDue(d *Desk) time.Time {
 }
 
 // restoreLegs lets exits wait that were refused: a halt does not last for ever, the position may.
-func (g *bracket) restoreLegs(d *Desk, p Proposal, code string, at time.Time) {
+func (g *bracket) restoreLegs(d *Manager, p Proposal, code string, at time.Time) {
 	for _, s := range p.Specs {
 		leg := d.byID[s.ClientOrderID]
 		delete(d.byID, s.ClientOrderID)
@@ -448,7 +448,7 @@ func (g *bracket) restoreLegs(d *Desk, p Proposal, code string, at time.Time) {
 
 // reportRefusal leaves the exits waiting: more may fill, or the price come nearer. The position is without
 // them meanwhile.
-func (g *bracket) reportRefusal(d *Desk, code string) {
+func (g *bracket) reportRefusal(d *Manager, code string) {
 	if g.warned {
 		return
 	}
@@ -463,7 +463,7 @@ const CodeNotPlaced = "EXIT_NOT_PLACED"
 
 // isSelling reports whether an order of the strategy's is about to sell the symbol.
 func (pr *protector) isSelling(sym int) bool {
-	for _, p := range pr.desk.workingOrders() {
+	for _, p := range pr.manager.workingOrders() {
 		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done &&
 			(p.waiting || p.Type == market.Market || p.TimeInForce == market.IOC) {
 			return true

@@ -91,20 +91,20 @@ func (p *logicalOrder) currentID() string {
 }
 
 // endOrder finishes an order that has nothing at the venue.
-func (p *logicalOrder) endOrder(d *Desk, status market.OrderStatus, reason string) {
+func (p *logicalOrder) endOrder(d *Manager, status market.OrderStatus, reason string) {
 	p.Status, p.Reason, p.UpdatedAt = status, market.Reason(reason), d.now
 	p.waiting, p.done = false, true
 	d.queueUpdate(p)
 }
 
 // workingOrders returns the orders that are not done, in order of acceptance.
-func (d *Desk) workingOrders() []*logicalOrder {
+func (d *Manager) workingOrders() []*logicalOrder {
 	d.live = slices.DeleteFunc(d.live, func(p *logicalOrder) bool { return p.done })
 	return slices.Clone(d.live)
 }
 
 // reopenOrder puts an order back among the working ones.
-func (d *Desk) reopenOrder(p *logicalOrder) {
+func (d *Manager) reopenOrder(p *logicalOrder) {
 	p.done = false
 	i, found := slices.BinarySearchFunc(d.live, p, func(a, b *logicalOrder) int {
 		return cmp.Compare(a.ID, b.ID)
@@ -114,10 +114,10 @@ func (d *Desk) reopenOrder(p *logicalOrder) {
 	}
 }
 
-func (d *Desk) queueUpdate(p *logicalOrder) { d.updates = append(d.updates, p.Order) }
+func (d *Manager) queueUpdate(p *logicalOrder) { d.updates = append(d.updates, p.Order) }
 
 // syncState brings the order up to the state of those behind it in the book.
-func (p *logicalOrder) syncState(d *Desk) {
+func (p *logicalOrder) syncState(d *Manager) {
 	before := p.Order
 	p.taken = p.taken && !p.done // an exit that ended is not being placed anew
 	filled, spent := dec{}, dec{}
@@ -169,7 +169,7 @@ func (p *logicalOrder) syncState(d *Desk) {
 // isNeeded reports whether an exit ended, other than at the wish of anybody here, and what it protected
 // still needs it: it never came to the venue, the venue refused or ended it, it was for less than is held,
 // or the first trade of the other exit ended it, which leaves a part.
-func (p *logicalOrder) isNeeded(d *Desk, s order.Status, settled bool) bool {
+func (p *logicalOrder) isNeeded(d *Manager, s order.Status, settled bool) bool {
 	if p.group == nil || p.ending != "" || d.barred {
 		return false
 	}
@@ -183,7 +183,7 @@ func (p *logicalOrder) isNeeded(d *Desk, s order.Status, settled bool) bool {
 }
 
 // waitAgain lets an exit wait to be placed anew.
-func (p *logicalOrder) waitAgain(d *Desk) {
+func (p *logicalOrder) waitAgain(d *Manager) {
 	d.reopenOrder(p)
 	p.waiting, p.group.renew = true, true
 	p.Quantity = order.Plus(p.group.held, p.FilledQuantity)
@@ -240,7 +240,7 @@ var statuses = map[order.State]market.OrderStatus{
 }
 
 // cancelOrder takes the order back, for a reason.
-func (p *logicalOrder) cancelOrder(d *Desk, reason string, at time.Time) {
+func (p *logicalOrder) cancelOrder(d *Manager, reason string, at time.Time) {
 	p.change = nil
 	switch {
 	case p.waiting && p.group != nil && p.FilledQuantity.IsPos() && p.FilledQuantity.Cmp(p.Quantity) >= 0:
@@ -256,7 +256,7 @@ func (p *logicalOrder) cancelOrder(d *Desk, reason string, at time.Time) {
 }
 
 // onCandle lets a gtd order run out and a trailing stop follow, and ends what has waited for too long.
-func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
+func (p *logicalOrder) onCandle(d *Manager, c market.Candle, at time.Time) {
 	if c.OpenTime < p.CreatedAt {
 		return
 	}
@@ -317,7 +317,7 @@ func (p *logicalOrder) reachesStop(c market.Candle) bool {
 }
 
 // followTrail replaces the order of a trailing stop that has moved, as soon as an order may leave.
-func (p *logicalOrder) followTrail(d *Desk, at time.Time) {
+func (p *logicalOrder) followTrail(d *Manager, at time.Time) {
 	if d.placer.admit(admission.Reduces) != "" {
 		p.follows = at.Add(shutAgain)
 		return
@@ -331,14 +331,14 @@ func (p *logicalOrder) followTrail(d *Desk, at time.Time) {
 
 // Drain hands out what the strategy has not been told: the changes of orders and the fills since the last
 // call, in order, and the round trips that closed.
-func (d *Desk) Drain() (updates []market.Order, fills []market.Fill, trades []market.Trade) {
+func (d *Manager) Drain() (updates []market.Order, fills []market.Fill, trades []market.Trade) {
 	updates, fills, trades = d.updates, d.fills, d.trades
 	d.updates, d.fills, d.trades = nil, nil, nil
 	return updates, fills, trades
 }
 
 // OpenOrders of the strategy, in order of acceptance, those on their way included.
-func (d *Desk) OpenOrders() []market.Order {
+func (d *Manager) OpenOrders() []market.Order {
 	var list []market.Order
 	for _, p := range d.workingOrders() {
 		if !p.done {
@@ -349,7 +349,7 @@ func (d *Desk) OpenOrders() []market.Order {
 }
 
 // Orders returns every order of the strategy, as of now.
-func (d *Desk) Orders() []market.Order {
+func (d *Manager) Orders() []market.Order {
 	list := make([]market.Order, len(d.orders))
 	for i, p := range d.orders {
 		list[i] = p.Order
@@ -358,7 +358,7 @@ func (d *Desk) Orders() []market.Order {
 }
 
 // Positions that are open, marked at the last close, in request order.
-func (d *Desk) Positions() []market.Position {
+func (d *Manager) Positions() []market.Position {
 	var list []market.Position
 	for i, s := range d.cfg.Symbols {
 		p := d.ledger.Position(s, d.sym[i].last, d.now)
@@ -379,13 +379,13 @@ func (d *Desk) Positions() []market.Position {
 }
 
 // Equity is cash and positions at the last close.
-func (d *Desk) Equity() dec {
+func (d *Manager) Equity() dec {
 	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.symbolIndex(s)].last })
 }
 
 // findOrder returns the newest open order, of which no end is wanted, with this client reference, or the one
 // with this id.
-func (d *Desk) findOrder(ref string) *logicalOrder {
+func (d *Manager) findOrder(ref string) *logicalOrder {
 	for _, p := range slices.Backward(d.workingOrders()) {
 		if ref != "" && !p.done && p.ending == "" && (p.Ref == ref || p.ID.String() == ref) {
 			return p
@@ -396,7 +396,7 @@ func (d *Desk) findOrder(ref string) *logicalOrder {
 
 // Barrier ends the sending: what waits, or is proposed and not committed, ends here, and nothing is placed
 // any more.
-func (d *Desk) Barrier(at time.Time) Result {
+func (d *Manager) Barrier(at time.Time) Result {
 	d.barred = true
 	for _, s := range d.placer.proposed {
 		d.byID[s.ClientOrderID].waiting = true
@@ -414,7 +414,7 @@ func (d *Desk) Barrier(at time.Time) Result {
 }
 
 // Flatten sells what is held at the market, after the barrier and once every order is confirmed to be gone.
-func (d *Desk) Flatten(at time.Time) Result {
+func (d *Manager) Flatten(at time.Time) Result {
 	d.book.Flatten()
 	d.flatten = true
 	for i, s := range d.cfg.Symbols {
@@ -427,7 +427,7 @@ func (d *Desk) Flatten(at time.Time) Result {
 }
 
 // CancelAll cancels every order that may be at the venue.
-func (d *Desk) CancelAll(at time.Time) Result {
+func (d *Manager) CancelAll(at time.Time) Result {
 	for _, s := range d.book.Pending() {
 		if p := d.byID[s.Spec.ClientOrderID]; p != nil && p.ending == "" {
 			p.ending = admission.CodeEndOfRun
@@ -441,7 +441,7 @@ func (d *Desk) CancelAll(at time.Time) Result {
 const byOperator = "operator"
 
 // Close sells what is held of a symbol at the market, at the operator's wish; false: nothing is.
-func (d *Desk) Close(s market.Symbol, at time.Time) (Result, bool) {
+func (d *Manager) Close(s market.Symbol, at time.Time) (Result, bool) {
 	i := d.symbolIndex(s)
 	if i < 0 || d.ledger.Flat(s) {
 		return Result{}, false
@@ -456,7 +456,7 @@ func (d *Desk) Close(s market.Symbol, at time.Time) (Result, bool) {
 }
 
 // CancelOrder takes an open order back at the operator's wish; false: there is none of that id.
-func (d *Desk) CancelOrder(id string, at time.Time) (Result, bool) {
+func (d *Manager) CancelOrder(id string, at time.Time) (Result, bool) {
 	for _, p := range d.workingOrders() {
 		if p.done || p.ID.String() != id {
 			continue
@@ -473,7 +473,7 @@ func (d *Desk) CancelOrder(id string, at time.Time) (Result, bool) {
 }
 
 // CancelEntries takes back what would make a position larger, and counts it.
-func (d *Desk) CancelEntries(at time.Time) (Result, int) {
+func (d *Manager) CancelEntries(at time.Time) (Result, int) {
 	n := 0
 	for _, p := range d.workingOrders() {
 		if !p.done && p.Side == market.Buy && p.ending == "" {

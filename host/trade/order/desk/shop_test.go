@@ -25,7 +25,7 @@ func d(s string) dec { return decimal.MustParse(s) }
 // thing at a time, and it answers everything that it is asked to do.
 type shop struct {
 	t      *testing.T
-	desk   *Desk
+	desk   *Manager
 	at     time.Time
 	step   int64
 	open   []exchange.Order          // stands at the venue
@@ -90,7 +90,7 @@ func newShopOf(t *testing.T, symbols ...market.Symbol) *shop {
 	return s
 }
 
-// run takes what the desk wants and does it until it wants nothing.
+// run takes what the order manager wants and does it until it wants nothing.
 func (s *shop) run(r Result, err error) {
 	s.t.Helper()
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *shop) effect(e order.Effect) {
 		}
 	case order.Query:
 		ev := order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: e.Order,
-			AskedAt: s.at}
+			RequestedAt: s.at}
 		ev.Result.Outcome, ev.Order = exchange.NotFound, exchange.Order{}
 		if o, ok := s.seen[e.Order]; ok {
 			ev.Result.Outcome, ev.Order = exchange.Accepted, o
@@ -187,7 +187,7 @@ func (s *shop) effect(e order.Effect) {
 // free returns the base that the venue calls free.
 func (s *shop) free() dec { return order.Minus(order.Minus(s.base, s.offered()), s.locked) }
 
-// tellFree is a balance on its way to the desk, as it is now.
+// tellFree is a balance on its way to the order manager, as it is now.
 func (s *shop) tellFree() {
 	free := s.free()
 	if s.wild == nil {
@@ -225,7 +225,7 @@ func (s *shop) apply(ev order.Event) {
 	s.run(s.desk.Apply(ev, s.at))
 }
 
-// tell is a word of the venue's to the desk: at once, or, on a wild network, some time.
+// tell is a word of the venue's to the order manager: at once, or, on a wild network, some time.
 func (s *shop) tell(ev order.Event) {
 	if s.wild == nil {
 		s.apply(ev)
@@ -341,7 +341,7 @@ func (s *shop) release() {
 	s.held = nil
 	for _, id := range list {
 		luck := s.luck()
-		ev := order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: id, AskedAt: s.at}
+		ev := order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: id, RequestedAt: s.at}
 		if luck == "ok" || luck == "lost" {
 			ev.Result.Outcome = exchange.NotOpen
 			if s.has(id) {

@@ -10,7 +10,7 @@ import (
 
 // TestSlots: what a symbol does not take, or not as much of, is refused before it leaves.
 func TestSlots(t *testing.T) {
-	open := func(change func(*exchange.Market)) *Desk {
+	open := func(change func(*exchange.Market)) *Manager {
 		m := exchange.Market{Symbol: "BTC/USDT", Trading: true, PriceTick: d("0.01"),
 			QuantityStep: d("0.001")}
 		change(&m)

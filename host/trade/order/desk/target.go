@@ -11,12 +11,12 @@ import (
 // submitTarget makes the order of a target, as a backtest does (R8.4): what the position lacks of it. The
 // code is why there is none: the market does not take as little.
 func (it *intake) submitTarget(sym int, in market.Intent, at time.Time) string {
-	s, symbol := &it.desk.sym[sym], it.cfg.Symbols[sym]
+	s, symbol := &it.manager.sym[sym], it.cfg.Symbols[sym]
 	held := dec{}
 	if !it.ledger.Flat(symbol) {
 		held = it.ledger.Quantity(symbol)
 	}
-	goal, code := sim.TargetSize(&in, it.desk.Equity(), s.last, s.step(in.Type))
+	goal, code := sim.TargetSize(&in, it.manager.Equity(), s.last, s.step(in.Type))
 	if code == "" && goal.IsNeg() {
 		code = market.ReasonShortNotAllowed
 	}
@@ -55,7 +55,7 @@ func (it *intake) submitTarget(sym int, in market.Intent, at time.Time) string {
 
 // cancelTargets takes back the order of the target before.
 func (it *intake) cancelTargets(sym int, at time.Time) {
-	for _, p := range it.desk.workingOrders() {
+	for _, p := range it.manager.workingOrders() {
 		if p.sym == sym && p.target && !p.done && p.ending == "" {
 			it.cancelForStrategy(p, at)
 		}
@@ -66,7 +66,7 @@ func (it *intake) cancelTargets(sym int, at time.Time) {
 // ended, and a purchase once the sales at the market of the targets of its step have. What has filled
 // meanwhile is taken off.
 func (pl *placer) aim(p *logicalOrder) bool {
-	for _, o := range pl.desk.live {
+	for _, o := range pl.manager.live {
 		if o == p || o.done || !o.target {
 			continue
 		}
@@ -90,7 +90,7 @@ func (pl *placer) aim(p *logicalOrder) bool {
 	p.asked = order.Minus(p.asked, done)
 	p.Quantity = p.asked
 	if !p.asked.IsPos() {
-		p.endOrder(pl.desk, market.StatusCanceled, string(market.ReasonQuantityBelowStep))
+		p.endOrder(pl.manager, market.StatusCanceled, string(market.ReasonQuantityBelowStep))
 	}
 	return p.asked.IsPos()
 }

@@ -37,7 +37,7 @@ func (pr *protector) divide(p *logicalOrder, net, price dec) []dec {
 		grown[0] = net
 		return grown
 	}
-	total, rules := net, pr.desk.sym[p.sym].rules
+	total, rules := net, pr.manager.sym[p.sym].rules
 	for _, part := range p.parts {
 		total = order.Plus(total, part)
 	}
@@ -92,7 +92,7 @@ func (pr *protector) isSmall(p *logicalOrder, part int, quantity, price dec) boo
 	if !quantity.IsPos() {
 		return false
 	}
-	sym, level := &pr.desk.sym[p.sym], price
+	sym, level := &pr.manager.sym[p.sym], price
 	switch targets := p.intent.TakeProfits(); {
 	case p.intent.StopLoss != nil:
 		level = levelOf(p.intent.StopLoss, true, price)

@@ -148,7 +148,7 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 	// Where decisions differ each time, a difference without later candles is no lookahead.
 	fickle := kind == capsule.Lookahead && b.IsRefuted(determinismEntry.ID)
 	if first.played.Failure == nil && !b.HasCapsule(kind) && !fickle && !first.elsewhere {
-		b.KeepCapsule(kind, b.Host.Part(ctx, b.Question, request.Parting{
+		b.KeepCapsule(kind, b.Host.CaptureDivergence(ctx, b.Prepared, request.Divergence{
 			Kind: kind, Replay: first.how, Played: first.played, Before: before, Now: now,
 		}))
 	}
@@ -224,10 +224,10 @@ func lockstep(b *battery.Bench) (battery.Check, error) {
 // prefixes plays the base without what comes after a cut, and with nonsense there.
 func prefixes(b *battery.Bench) (battery.Check, error) {
 	first, last := b.Search.From, b.Search.To-1
-	for begun := b.Source.Set.Begun(); first < last && b.Question.CloseAt(first) < begun; {
+	for begun := b.Source.Set.Begun(); first < last && b.Prepared.CloseAt(first) < begun; {
 		first++
 	}
-	times, err := lines.Times(b.Played.Lines, b.Question.CloseAt(first))
+	times, err := lines.Times(b.Played.Lines, b.Prepared.CloseAt(first))
 	if err != nil {
 		return battery.Check{}, err
 	}
@@ -238,7 +238,7 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 	var list []*compared
 	var plays []*battery.Play
 	for i, at := range replay.Cuts(decided, first, last, b.Seed) {
-		cut := b.Question.CloseAt(at)
+		cut := b.Prepared.CloseAt(at)
 		short := &compared{Comparison: Comparison{Variant: "truncated", Replica: i}, cut: cut}
 		poison := &compared{Comparison: Comparison{Variant: "poisoned", Replica: i}, cut: cut}
 		list = append(list, short, poison)
@@ -257,7 +257,7 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 
 // dataEnd lets the candles go on after their end.
 func dataEnd(b *battery.Bench) (battery.Check, error) {
-	c := &compared{Comparison: Comparison{Variant: "continued"}, cut: b.Question.CloseAt(b.Search.To - 1)}
+	c := &compared{Comparison: Comparison{Variant: "continued"}, cut: b.Prepared.CloseAt(b.Search.To - 1)}
 	p := compare(b, c, &battery.Play{
 		On:   func() (replay.Set, error) { return replay.DataEnd(b.Source.Set, b.Seed, 0), nil },
 		Part: b.Search, Open: true, How: request.Replay{Drive: battery.Quick},

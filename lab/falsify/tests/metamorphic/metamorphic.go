@@ -65,10 +65,10 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		}
 		list, plays = append(list, x), append(plays, p)
 	}
-	if b.Question.Strategy.Supports.ScaleFree {
+	if b.Prepared.Strategy.Supports.ScaleFree {
 		// A quantity has at most ten decimals: steps a thousand times as fine would be too
 		// fine, so both sides are played with steps that can be divided.
-		coarse, fine, err := stepped(b.Question.Manifest.Request.Execution)
+		coarse, fine, err := stepped(b.Prepared.Manifest.Request.Execution)
 		if err != nil {
 			return battery.Check{}, err
 		}
@@ -79,7 +79,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 			}, How: request.Replay{Execution: fine},
 		})
 	}
-	declared := b.Question.Strategy.Declared
+	declared := b.Prepared.Strategy.Declared
 	calendar := sdk.Calendar(declared.Supports.Calendar)
 	shifts := Shifts(calendar, b.Source.Set, declared.Extra)
 	if len(declared.Inputs) > 0 {
@@ -194,7 +194,7 @@ func inform(b *battery.Bench) (*[]judge.Replay, []*battery.Play) {
 		plays = append(plays, p)
 	}
 	if s := b.Source.Set[0].Series; s.Timeframe.Unit != 'M' {
-		to := replay.Warp(b.Question.OpenAt(b.Search.From))
+		to := replay.Warp(b.Prepared.OpenAt(b.Search.From))
 		add("warped", to, func() (replay.Set, error) { return replay.Move(b.Source.Set, to), nil })
 	}
 	add("segments", nil, func() (replay.Set, error) { return replay.Segments(b.Source.Set, b.Seed), nil })
@@ -251,7 +251,7 @@ func sameReturns(b *battery.Bench, calendar sdk.Calendar, list []*transformed,
 	f := &battery.Finding{Test: Judge(&b.Judge, calendar, compared)}
 	f.NReplays = len(list) + len(informing)
 	f.Note = told(b.Judge.Base.Sharpe, informing)
-	f.Params["scale_free"] = b.Question.Strategy.Supports.ScaleFree
+	f.Params["scale_free"] = b.Prepared.Strategy.Supports.ScaleFree
 	f.Stressed = &all[len(all)-1]
 	f.Replays(slices.Concat(all, informing))
 	f.Rows = all

@@ -27,7 +27,7 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// Neighbours are the parameters beside those of a question, none where the strategy declares
+// Neighbours are the parameters beside those of a request, none where the strategy declares
 // no number. The steps are those of the plan, where there is one.
 func Neighbours(q *request.Prepared, plan *battery.Plan, seed uint64) ([]design.Variant, error) {
 	ranges, err := design.FromSchema(q.Strategy.ParamsSchema)
@@ -45,7 +45,7 @@ func Neighbours(q *request.Prepared, plan *battery.Plan, seed uint64) ([]design.
 // such as a fast average slower than the slow one, are none, and so is a number that is
 // without effect on the decisions, or does not compile.
 func plan(b *battery.Bench) (battery.Check, error) {
-	points, err := Neighbours(b.Question, b.Plan, b.Seed)
+	points, err := Neighbours(b.Prepared, b.Plan, b.Seed)
 	if err != nil {
 		return battery.Check{}, err
 	}

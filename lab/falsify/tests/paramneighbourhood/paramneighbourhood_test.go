@@ -33,7 +33,7 @@ func TestNeighboursTakeTheStepsOfThePlan(t *testing.T) {
 		{nil, []int{16, 18, 19, 21, 22, 24}},
 		{&battery.Plan{Space: space}, []int{10, 30}},
 	} {
-		made, err := plan(&battery.Bench{Base: battery.Base{Question: q, Plan: c.plan}})
+		made, err := plan(&battery.Bench{Base: battery.Base{Prepared: q, Plan: c.plan}})
 		if err != nil {
 			t.Fatal(err)
 		}

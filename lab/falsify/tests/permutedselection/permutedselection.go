@@ -157,7 +157,7 @@ func searchOn(ctx context.Context, b *battery.Bench, set replay.Set, i int) (_ *
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	return searchIn(ctx, b, m.Question)
+	return searchIn(ctx, b, m.Prepared)
 }
 
 func searchPlay(b *battery.Bench, trial int, window battery.Part) *battery.Play {
@@ -327,7 +327,7 @@ func fileOf(list []*searched) judge.File {
 }
 
 // journal is the file in which permuted_selection notes what it has finished, so that an
-// attack that is interrupted goes on where it was. One belongs to one question, which has
+// attack that is interrupted goes on where it was. One belongs to one request, which has
 // all that its numbers depend on.
 type journal struct {
 	found map[int]*searched

@@ -32,7 +32,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	switch {
 	case n == 1:
 		return battery.Check{Skip: judge.SingleSymbol}, nil
-	case n-1 < b.Question.Strategy.MinSymbols:
+	case n-1 < b.Prepared.Strategy.MinSymbols:
 		return battery.Check{Skip: judge.NotDeclared}, nil
 	}
 	list := make([]judge.Replay, n)

@@ -66,7 +66,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error) {
 	// What was decided on the last candle of the warm-up came when it closed, at the open
 	// of the window.
-	start := b.Question.OpenAt(b.Validation.From) + 1
+	start := b.Prepared.OpenAt(b.Validation.From) + 1
 	drifts, rows := make([]Drift, len(list)), []judge.Replay{}
 	var first *warm
 	for i, w := range list {

@@ -36,16 +36,16 @@ var derived = []string{ProofName, SigstoreName, ReceiptName, EnvelopeName}
 const maxBundle = bundle.MaxBody
 
 // Shelf is the folder of all candidates of a state directory. Writers hold its lock.
-type Shelf struct{ dir string }
+type Store struct{ dir string }
 
-// NewShelf is the shelf of a state directory; it is made when the first candidate is kept.
-func NewShelf(stateDir string) *Shelf { return &Shelf{filepath.Join(stateDir, "candidates")} }
+// NewShelf is the store of a state directory; it is made when the first candidate is kept.
+func NewStore(stateDir string) *Store { return &Store{filepath.Join(stateDir, "candidates")} }
 
 // Dir is the folder of a revision.
-func (s *Shelf) Dir(revision string) string { return filepath.Join(s.dir, revision) }
+func (s *Store) Dir(revision string) string { return filepath.Join(s.dir, revision) }
 
 // lock makes the folder and waits for whoever else is packing.
-func (s *Shelf) lock() (*file.Lock, error) {
+func (s *Store) lock() (*file.Lock, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Shelf) lock() (*file.Lock, error) {
 
 // sweep removes what a crash has left half made, here and in the folders; the lock reports that
 // no one is making it.
-func (s *Shelf) sweep() error {
+func (s *Store) sweep() error {
 	var errs []error
 	for _, pattern := range []string{file.TempPrefix + "*", filepath.Join("*", file.TempPrefix+"*")} {
 		left, err := filepath.Glob(filepath.Join(s.dir, pattern))
@@ -74,7 +74,7 @@ func (s *Shelf) sweep() error {
 }
 
 // IDs are the revisions that are there, sorted.
-func (s *Shelf) IDs() ([]string, error) {
+func (s *Store) IDs() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (s *Shelf) IDs() ([]string, error) {
 
 // Load reads one revision. The error is fs.ErrNotExist if there is none, and an
 // *request.Error ARTIFACT_MISMATCH when its bytes are not those that its name stands for.
-func (s *Shelf) Load(revision string) (*bundle.Document, error) {
+func (s *Store) Load(revision string) (*bundle.Document, error) {
 	path := filepath.Join(s.Dir(revision), bundle.FileName)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Shelf) Load(revision string) (*bundle.Document, error) {
 }
 
 // ofCandidate are the revisions of a candidate_id, sorted by revision.
-func (s *Shelf) ofCandidate(candidateID string) ([]*bundle.Document, error) {
+func (s *Store) ofCandidate(candidateID string) ([]*bundle.Document, error) {
 	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func last(list []*bundle.Document) *bundle.Document {
 // keep puts a bundle in its place, with its envelope unless that is nil. A new revision
 // appears whole; one that is there loses the files about its old bytes before it gets the
 // new ones, so that at no moment two files disagree.
-func (s *Shelf) keep(doc *bundle.Document, envelope []byte) error {
+func (s *Store) keep(doc *bundle.Document, envelope []byte) error {
 	dir := s.Dir(doc.Bundle.CandidateRevisionID)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return s.place(dir, doc, envelope)
@@ -178,7 +178,7 @@ func (s *Shelf) keep(doc *bundle.Document, envelope []byte) error {
 }
 
 // place makes a folder beside its place and moves it there.
-func (s *Shelf) place(dir string, doc *bundle.Document, envelope []byte) error {
+func (s *Store) place(dir string, doc *bundle.Document, envelope []byte) error {
 	temp, err := os.MkdirTemp(s.dir, file.TempPrefix)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (s *Shelf) place(dir string, doc *bundle.Document, envelope []byte) error {
 }
 
 // unread reports whether a plane has sealed the kept bundle without reading the files of its runs.
-func (s *Shelf) unread(revision string) bool {
+func (s *Store) unread(revision string) bool {
 	text, err := os.ReadFile(filepath.Join(s.Dir(revision), ReceiptName))
 	if err != nil {
 		return false // it was not submitted yet
@@ -254,12 +254,12 @@ func (p *Packed) keepAnswer(r *client.Receipt) (err error) {
 	if err != nil {
 		return err
 	}
-	lock, err := p.shelf.lock()
+	lock, err := p.candidates.lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	now, err := p.shelf.Load(p.Bundle.CandidateRevisionID)
+	now, err := p.candidates.Load(p.Bundle.CandidateRevisionID)
 	if err != nil || now.FileSHA256 != p.FileSHA256 {
 		return err
 	}
@@ -319,8 +319,8 @@ func Trust(ctx context.Context, stateDir string, plane *client.Client) *bundle.T
 	return t
 }
 
-// Find is a revision of the shelf, else of the plane where one is given.
-func Find(ctx context.Context, shelf *Shelf, plane *client.Client,
+// Find is a revision of the store, else of the plane where one is given.
+func Find(ctx context.Context, shelf *Store, plane *client.Client,
 	revision string) (*bundle.Document, error) {
 	if !validRevision(revision) {
 		return nil, refuse(request.CodeUsage, "--candidate",

@@ -38,7 +38,7 @@ func TestLoadBelievesNothing(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := p.shelf.Load(id)
+		_, err := p.candidates.Load(id)
 		if has(t, err, "ARTIFACT_MISMATCH"); len(err.Error()) > 2000 {
 			t.Errorf("%s: %d characters", name, len(err.Error()))
 		}
@@ -52,12 +52,12 @@ func TestLoadBelievesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := "cr-" + strings.Repeat("0", 64)
-	if err := os.Rename(out.Dir, p.shelf.Dir(other)); err != nil {
+	if err := os.Rename(out.Dir, p.candidates.Dir(other)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.shelf.Load(other)
+	_, err := p.candidates.Load(other)
 	has(t, err, "ARTIFACT_MISMATCH", id)
-	if _, err := p.shelf.Load(id); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := p.candidates.Load(id); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -70,7 +70,7 @@ func flip(text []byte, i int) []byte {
 
 // What a crash leaves is nothing that counts, and goes with the next pack.
 func TestACrashLeavesNothing(t *testing.T) {
-	s := NewShelf(t.TempDir())
+	s := NewStore(t.TempDir())
 	lock, err := s.lock()
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestAFailedWriteChangesNothing(t *testing.T) {
 	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	broken := &Shelf{inTheWay}
+	broken := &Store{inTheWay}
 	if err := broken.keep(doc, nil); err == nil {
 		t.Error("kept below a file")
 	}
@@ -149,7 +149,7 @@ func TestReadersSeeAWholeCandidate(t *testing.T) {
 			default:
 			}
 			before, errBefore := os.ReadFile(path)
-			doc, err := p.shelf.Load(out.Bundle.CandidateRevisionID)
+			doc, err := p.candidates.Load(out.Bundle.CandidateRevisionID)
 			if err != nil {
 				t.Error(err)
 				return
