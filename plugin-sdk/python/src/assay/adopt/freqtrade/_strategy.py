@@ -316,8 +316,8 @@ def differences(cls: type[Any], candles: int) -> tuple[str, ...]:
         )
         if cls.trailing_only_offset_is_reached and cls.trailing_stop_positive is None:
             said.append(
-                "without trailing_stop_positive a stop that trails in the candle of its entry sells "
-                "where the offset sets it, there at that candle's low"
+                "without trailing_stop_positive a stop that trails in the candle of its entry "
+                "sells where the offset sets it, there at that candle's low"
             )
     minutes = timeframe_to_minutes(cls.timeframe)
     inside = [str(m) for m in sorted(int(m) for m in cls.minimal_roi or {}) if m % minutes]
