@@ -3,7 +3,6 @@ package edge
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // gzipFrom is the size from which a body is compressed on request.
