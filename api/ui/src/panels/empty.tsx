@@ -59,7 +59,7 @@ function NoStrategies() {
     <section class="panel empty" aria-labelledby="empty-title">
       <h2 id="empty-title">No strategy is available</h2>
       <ol>
-        <li><strong>Build one</strong>: <code>make build</code> puts the example strategies into <code>bin/strategies</code>; your own is a Go program that calls <code>serve.Strategy</code> of the SDK.</li>
+        <li><strong>Build one</strong>: <code>make build</code> puts the example strategies into <code>bin/strategies</code>; <code>lab init strategy</code> begins your own, in Go or, with <code>--python</code>, in Python.</li>
         <li><strong>Put it into the strategies folder</strong>: <code>bin/strategies</code>, or what <code>--strategies</code> names.</li>
         <li><strong>Restart the service to load it</strong>: the folder is read once, at its start.</li>
       </ol>
