@@ -265,11 +265,11 @@ func TestWhatAServerForgets(t *testing.T) {
 	w := &worker{Link: l, WorkOptions: WorkOptions{ID: "one"}}
 	id := anEpoch + "." + aRun + "-1s"
 	tasks := func() uint64 {
-		info, err := l.tasks.Info(t.Context())
+		stream, err := l.js.Stream(t.Context(), tasksStream) // the coordinator uses its own meanwhile
 		if err != nil {
 			return 0
 		}
-		return info.State.Msgs
+		return stream.CachedInfo().State.Msgs
 	}
 	await := func(what string, is func() bool) {
 		t.Helper()
