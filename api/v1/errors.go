@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
@@ -19,7 +21,7 @@ const maxShown = 120
 
 // invalid returns the answer to a body that does not match the schema.
 func invalid(list []schema.Violation) error {
-	list = schema.Sorted(list)
+	list = hint.Sorted(list)
 	message := fmt.Sprintf("The request is not valid: %s.", describe(list[0]))
 	if len(list) > 1 {
 		message = fmt.Sprintf("The request is not valid: %s, and %d more.", describe(list[0]), len(list)-1)
@@ -69,11 +71,7 @@ func (a *API) translate(r *http.Request, err error) error {
 func (a *API) refusal(e *run.RequestError) error {
 	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e).WithAll(e.Details)
 	if len(e.Fields) > 0 {
-		list := make([]schema.Violation, len(e.Fields))
-		for i, f := range e.Fields {
-			list[i] = schema.Violation{Pointer: f.Pointer, Message: f.Message, Rule: f.Rule}
-		}
-		p.With("errors", schema.Sorted(list))
+		p.With("errors", hint.Sorted(slices.Clone(e.Fields)))
 	}
 	if p.Code == problem.RunStartFailed {
 		a.opts.Logger.Warn("a run could not be started", "reason", e.Details["reason"])

@@ -8,31 +8,21 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
-	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/proc"
 )
 
-// FieldError is one thing wrong with parameters.
-type FieldError struct {
-	Pointer string `json:"pointer"` // RFC 6901, inside the parameters
-	Message string `json:"message"`
-	Rule    string `json:"rule"` // the schema's keyword, or json
-}
+// FieldError is one thing wrong with parameters; Rule is the schema's keyword, or json.
+type FieldError = hint.Violation
 
 const (
-	maxFieldErrors = 100
 	maxParams      = 1000 // given at a time: more are refused before they cost anything
 	maxSchemaBytes = 256 << 10
 	maxExact       = 1 << 53 // below it a float64 holds every whole number
@@ -97,7 +87,7 @@ func compileSchema(text string) (*jsonschema.Schema, json.RawMessage, error) {
 	var broken *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &broken) && errors.As(broken.Err, &invalid) {
-		first := fieldErrors(invalid)[0]
+		first := hint.Violations(invalid, nil)[0]
 		return nil, nil, fmt.Errorf("at %q: %s", first.Pointer, first.Message)
 	}
 	if err != nil {
@@ -138,7 +128,10 @@ func validate(schema *jsonschema.Schema, defaults, raw json.RawMessage) (json.Ra
 	var invalid *jsonschema.ValidationError
 	switch err := schema.Validate(value); {
 	case errors.As(err, &invalid):
-		return nil, fieldErrors(invalid, slices.Sorted(maps.Keys(schema.Properties))...)
+		return nil, hint.Violations(invalid, func(name string) string {
+			return "is not a parameter of this strategy: " +
+				hint.Names(name, slices.Sorted(maps.Keys(schema.Properties)))
+		})
 	case err != nil:
 		return nil, []FieldError{{Message: err.Error(), Rule: "json"}}
 	}
@@ -159,7 +152,7 @@ func checkText(raw json.RawMessage) []FieldError {
 			return append(bad,
 				FieldError{Pointer: string(d.StackPointer()), Message: err.Error(), Rule: "json"})
 		}
-		if t.Kind() == '0' && len(bad) < maxFieldErrors {
+		if t.Kind() == '0' && len(bad) < hint.MaxViolations {
 			if why := lossy(t.String()); why != "" {
 				bad = append(bad, FieldError{Pointer: string(d.StackPointer()), Message: why, Rule: "number"})
 			}
@@ -205,82 +198,4 @@ func fillDefaults(defaults, raw json.RawMessage) (jsontext.Value, error) {
 	maps.Copy(base, given)
 	merged, err := json.Marshal(base)
 	return jsontext.Value(merged), err
-}
-
-// fieldErrors lists what a validation found, in the order of the pointers. Names are those that there are.
-func fieldErrors(e *jsonschema.ValidationError, names ...string) []FieldError {
-	var list []FieldError
-	collect(e, names, &list)
-	slices.SortFunc(list, func(a, b FieldError) int {
-		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Rule+a.Message, b.Rule+b.Message))
-	})
-	return list[:min(len(list), maxFieldErrors)]
-}
-
-func collect(e *jsonschema.ValidationError, names []string, list *[]FieldError) {
-	at := pointer(e.InstanceLocation)
-	child := func(name string) string { return at + pointer([]string{name}) }
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		for _, name := range k.Missing {
-			*list = append(*list, FieldError{child(name), "is required", "required"})
-		}
-		return
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			said := "is not a parameter of this strategy: " + hint.Names(name, names)
-			*list = append(*list, FieldError{child(name), said, "additionalProperties"})
-		}
-		return
-	case *kind.AnyOf, *kind.OneOf:
-		*list = append(*list, FieldError{at, "fits none, or more than one, of the allowed forms", rule(e)})
-		return
-	}
-	if len(e.Causes) == 0 {
-		*list = append(*list, FieldError{at, words(e.ErrorKind), rule(e)})
-		return
-	}
-	for _, cause := range e.Causes {
-		collect(cause, names, list)
-	}
-}
-
-// words say what is wrong. The library's own words group the digits of numbers.
-func words(k jsonschema.ErrorKind) string {
-	number := func(r *big.Rat) string {
-		f, _ := r.Float64()
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
-	switch k := k.(type) {
-	case *kind.Minimum:
-		return fmt.Sprintf("got %s, want at least %s", number(k.Got), number(k.Want))
-	case *kind.Maximum:
-		return fmt.Sprintf("got %s, want at most %s", number(k.Got), number(k.Want))
-	case *kind.ExclusiveMinimum:
-		return fmt.Sprintf("got %s, want more than %s", number(k.Got), number(k.Want))
-	case *kind.ExclusiveMaximum:
-		return fmt.Sprintf("got %s, want less than %s", number(k.Got), number(k.Want))
-	case *kind.MultipleOf:
-		return fmt.Sprintf("got %s, want a multiple of %s", number(k.Got), number(k.Want))
-	case *kind.Pattern:
-		return hint.Form(k.Want)
-	}
-	return k.LocalizedString(message.NewPrinter(language.English))
-}
-
-// rule returns the keyword of the schema that was broken.
-func rule(e *jsonschema.ValidationError) string {
-	if path := e.ErrorKind.KeywordPath(); len(path) > 0 {
-		return path[0]
-	}
-	return "schema"
-}
-
-func pointer(location []string) string {
-	var b strings.Builder
-	for _, token := range location {
-		b.WriteByte('/')
-		b.WriteString(digest.PointerStep(token))
-	}
-	return b.String()
 }

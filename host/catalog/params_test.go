@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/assay-run/assay/host/base/hint"
 )
 
 func goodParams(t testing.TB) *Strategy {
@@ -26,15 +28,15 @@ func TestValidateParams(t *testing.T) {
 		{` {} `, `{"fast":10,"mode":"a"}`},
 		{`{"mode":"b","fast":2e1}`, `{"fast":20,"mode":"b"}`},
 		{`{"nested":{"x":1.50}}`, `{"fast":10,"mode":"a","nested":{"x":1.5}}`},
-		{`{"fast":"x"}`, `/fast: got string, want integer (type)`},
-		{`{"fast":null}`, `/fast: got null, want integer (type)`},
-		{`{"fast":0}`, `/fast: got 0, want at least 1 (minimum)`},
-		{`{"fast":1000000}`, `/fast: got 1e+06, want at most 500 (maximum)`},
-		{`{"fast":1.5}`, `/fast: got number, want integer (type)`},
+		{`{"fast":"x"}`, `/fast: must be of type integer, not string (type)`},
+		{`{"fast":null}`, `/fast: must be of type integer, not null (type)`},
+		{`{"fast":0}`, `/fast: must be at least 1 (minimum)`},
+		{`{"fast":1000000}`, `/fast: must be at most 500 (maximum)`},
+		{`{"fast":1.5}`, `/fast: must be of type integer, not number (type)`},
 		{`{"fsat":1,"a/b":2}`,
 			`/a~1b: is not a parameter of this strategy: it has fast, mode, nested (additionalProperties); /fsat: is not a parameter of this strategy: did you mean fast? It has fast, mode, nested (additionalProperties)`},
-		{`{"nested":{}}`, `/nested/x: is required (required)`},
-		{`{"mode":"c"}`, `/mode: value must be one of 'a', 'b' (enum)`},
+		{`{"nested":{}}`, `/nested/x: is missing (required)`},
+		{`{"mode":"c"}`, `/mode: must be one of a, b (enum)`},
 		{`{"nested":{"x":1e400}}`, `/nested/x: the number is too large (number)`},
 		{`{"nested":{"x":9007199254740993}}`, `/nested/x: whole numbers from 2^53 on lose digits (number)`},
 		{`[]`, `: parameters are a JSON object (type)`},
@@ -75,7 +77,7 @@ func TestSchemas(t *testing.T) {
 		{`{"type":"object"}`, `{"a":1}`, ""},
 		{`{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{"b":1}`, ""},
 		{`{"$defs":{"n":{"type":"number"}},"properties":{"a":{"$ref":"#/$defs/n"}}}`, `{"a":1}`, ""},
-		{`{"properties":{"a":{"minimum":1}}}`, `{"a":0}`, "default_params/a: got 0, want at least 1"},
+		{`{"properties":{"a":{"minimum":1}}}`, `{"a":0}`, "default_params/a: must be at least 1"},
 		{`{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, "default_params: fits none"},
 		{`{"type":`, "", "params_schema: "},
 		{`[]`, "", "params_schema: not a JSON object"},
@@ -155,7 +157,7 @@ func TestTooManyParams(t *testing.T) {
 		}
 		return json.RawMessage("{" + b.String()[1:] + "}")
 	}
-	if _, bad := goodParams(t).ValidateParams(text(maxParams)); len(bad) != maxFieldErrors {
+	if _, bad := goodParams(t).ValidateParams(text(maxParams)); len(bad) != hint.MaxViolations {
 		t.Errorf("%d faults: %v", len(bad), bad)
 	}
 	if _, bad := goodParams(t).ValidateParams(text(maxParams + 1)); len(bad) != 1 ||

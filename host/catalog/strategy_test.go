@@ -95,6 +95,6 @@ func ExampleStrategy_ValidateParams() {
 	}
 	// Output:
 	// {"fast":20,"slow":30}
-	// /fast got 0, want at least 1
+	// /fast must be at least 1
 	// /slwo is not a parameter of this strategy: did you mean slow? It has fast, slow
 }

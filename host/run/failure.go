@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -63,7 +64,7 @@ type RequestError struct {
 }
 
 // FieldError is one bad value of a request.
-type FieldError struct{ Pointer, Message, Rule string }
+type FieldError = hint.Violation
 
 // Error returns the message.
 func (e *RequestError) Error() string { return e.Message }

@@ -131,10 +131,11 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage, tf market.Timeframe) (w m
 		}
 		for _, e := range f.Errors {
 			refusal.Fields = append(refusal.Fields,
-				FieldError{"/strategy_params" + e.Pointer, e.Message, "strategy"})
+				FieldError{Pointer: "/strategy_params" + e.Pointer, Message: e.Message, Rule: "strategy"})
 		}
 		if len(refusal.Fields) == 0 {
-			refusal.Fields = []FieldError{{"/strategy_params", f.Message, "strategy"}}
+			refusal.Fields = []FieldError{{Pointer: "/strategy_params", Message: f.Message,
+				Rule: "strategy"}}
 		}
 		return w, refusal
 	}

@@ -54,7 +54,7 @@ func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
 
 // Invalid returns a VALIDATION_FAILED at one field.
 func Invalid(pointer string, err error) *RequestError {
-	return InvalidFields(FieldError{pointer, err.Error(), "format"})
+	return InvalidFields(FieldError{Pointer: pointer, Message: err.Error(), Rule: "format"})
 }
 
 // InvalidFields returns a VALIDATION_FAILED at one field or more, of which the message has the first.
@@ -90,8 +90,8 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 	if len(bad) > 0 {
 		refusal := Refuse(wire.InvalidStrategyParams, nil, "The parameters do not fit strategy %q.", s.Name)
 		for _, f := range bad {
-			refusal.Fields = append(refusal.Fields,
-				FieldError{"/strategy_params" + f.Pointer, f.Message, f.Rule})
+			f.Pointer = "/strategy_params" + f.Pointer
+			refusal.Fields = append(refusal.Fields, f)
 		}
 		return refusal
 	}
@@ -168,7 +168,8 @@ func (p *Plan) ReadRules(req runner.StartRequest) (err error) {
 	if bad, ok := errors.AsType[*sim.OptionError](err); ok {
 		refusal := Refuse(CodeValidationFailed, nil, "The execution options are not valid.").because(err)
 		for _, f := range bad.Fields {
-			refusal.Fields = append(refusal.Fields, FieldError{"/execution" + f.Pointer, f.Message, f.Rule})
+			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/execution" + f.Pointer,
+				Message: f.Message, Rule: f.Rule})
 		}
 		return refusal
 	}

@@ -8,15 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/hint"
@@ -190,7 +186,7 @@ func (c *Config) check(family json.RawMessage) []Fault {
 			faults = append(faults, Fault{Pointer: "/splits" + bad.Pointer, Message: bad.Message})
 		}
 	}
-	sort.SliceStable(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
+	slices.SortStableFunc(faults, func(a, b Fault) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return faults
 }
 
@@ -239,43 +235,10 @@ func violations(text []byte) ([]Fault, error) {
 		return nil, err
 	}
 	var faults []Fault
-	collect(invalid, &faults)
-	sort.SliceStable(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
+	for _, v := range hint.Violations(invalid, nil) {
+		faults = append(faults, Fault{Pointer: v.Pointer, Message: v.Message})
+	}
 	return faults, nil
-}
-
-// collect takes the leaves: what stands above them only reports that something below is
-// wrong. Unknown and missing fields get the pointer that they have or should have.
-func collect(e *jsonschema.ValidationError, to *[]Fault) {
-	if len(e.Causes) > 0 {
-		for _, c := range e.Causes {
-			collect(c, to)
-		}
-		return
-	}
-	var pointer strings.Builder
-	for _, token := range e.InstanceLocation {
-		pointer.WriteString("/" + digest.PointerStep(token))
-	}
-	add := func(pointer, text string) {
-		if f := (Fault{Pointer: pointer, Message: text}); !slices.Contains(*to, f) {
-			*to = append(*to, f)
-		}
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			add(pointer.String()+"/"+digest.PointerStep(name), "is not a known field")
-		}
-	case *kind.Required:
-		for _, name := range k.Missing {
-			add(pointer.String()+"/"+digest.PointerStep(name), "is missing")
-		}
-	case *kind.Pattern:
-		add(pointer.String(), hint.Form(k.Want))
-	default:
-		add(pointer.String(), e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
-	}
 }
 
 // Family is the search that family plan registers, every default filled in.

@@ -12,14 +12,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/hint"
@@ -30,10 +25,7 @@ import (
 const documentURL = "assay:///openapi.json"
 
 // Document is a parsed OpenAPI document whose schemas can be compiled.
-type Document struct {
-	root     map[string]any
-	compiler *jsonschema.Compiler
-}
+type Document struct{ compiler *jsonschema.Compiler }
 
 // Parse reads an OpenAPI document.
 func Parse(text []byte) (*Document, error) {
@@ -59,11 +51,8 @@ func FromTree(root map[string]any) (*Document, error) {
 	if err := c.AddResource(documentURL, root); err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
-	return &Document{root: root, compiler: c}, nil
+	return &Document{c}, nil
 }
-
-// Root returns the document as a tree; it must not be changed.
-func (d *Document) Root() map[string]any { return d.root }
 
 // Compile prepares the schema at a JSON pointer of the document, such as
 // /components/schemas/Status.
@@ -140,24 +129,16 @@ func withBlanks(p string) string {
 	return out.String()
 }
 
-// MaxViolations is how many are reported at most.
-const MaxViolations = 100
-
 // Violation is one thing wrong with a value.
-type Violation struct {
-	Pointer string `json:"pointer"` // RFC 6901; of a missing field, where it should be
-	Message string `json:"message"`
-	Rule    string `json:"rule"`
-}
+type Violation = hint.Violation
 
 // Schema is a compiled schema.
 type Schema struct{ compiled *jsonschema.Schema }
 
 // Validate returns every violation of a value as digest.Parse returns it, by
-// pointer, at most MaxViolations.
+// pointer, at most hint.MaxViolations.
 func (s *Schema) Validate(v any) []Violation {
-	cut := shortener{lengths: map[string]int{}}
-	err := s.compiled.Validate(cut.value(v, s.compiled, ""))
+	err := s.compiled.Validate(shortened(v, s.compiled))
 	if err == nil {
 		return nil
 	}
@@ -165,119 +146,7 @@ func (s *Schema) Validate(v any) []Violation {
 	if !errors.As(err, &failed) {
 		return []Violation{{Message: "cannot be checked", Rule: "schema"}}
 	}
-	c := collector{printer: message.NewPrinter(language.English), lengths: cut.lengths}
-	c.walk(failed)
-	return Sorted(c.found)
-}
-
-// Sorted orders violations by pointer and cuts the list to MaxViolations.
-func Sorted(list []Violation) []Violation {
-	sort.SliceStable(list, func(i, j int) bool {
-		if list[i].Pointer != list[j].Pointer {
-			return list[i].Pointer < list[j].Pointer
-		}
-		return list[i].Rule < list[j].Rule
-	})
-	return list[:min(len(list), MaxViolations)]
-}
-
-type collector struct {
-	printer *message.Printer
-	lengths map[string]int
-	found   []Violation
-}
-
-func (c *collector) walk(e *jsonschema.ValidationError) {
-	at := ""
-	for _, token := range e.InstanceLocation {
-		at = Join(at, token)
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		for _, name := range k.Missing {
-			c.add(Join(at, name), "is missing", "required")
-		}
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			c.add(Join(at, name), "is not a known field", "additionalProperties")
-		}
-	case *kind.AnyOf, *kind.OneOf:
-		c.leaf(at, e.ErrorKind)
-	default:
-		if len(e.Causes) == 0 {
-			c.leaf(at, e.ErrorKind)
-		}
-		for _, cause := range e.Causes {
-			c.walk(cause)
-		}
-	}
-}
-
-func (c *collector) leaf(at string, k jsonschema.ErrorKind) {
-	rule := "schema"
-	if path := k.KeywordPath(); len(path) > 0 {
-		rule = path[0]
-	}
-	c.add(at, c.text(at, k), rule)
-}
-
-func (c *collector) add(pointer, text, rule string) {
-	c.found = append(c.found, Violation{Pointer: pointer, Message: text, Rule: rule})
-}
-
-// text words a violation without repeating the value: it may be long.
-func (c *collector) text(at string, k jsonschema.ErrorKind) string {
-	switch k := k.(type) {
-	case *kind.Pattern:
-		return hint.Form(k.Want)
-	case *kind.Format:
-		return "is not a time: write 2024-01-31T12:00:00Z, 2024-01-31T12:00:00 (UTC) or 2024-01-31"
-	case *kind.MaxItems:
-		got := k.Got
-		if n, ok := c.lengths[at]; ok {
-			got = n
-		}
-		return fmt.Sprintf("has %d items, at most %d are allowed", got, k.Want)
-	case *kind.MinItems:
-		return fmt.Sprintf("has %d items, at least %d are needed", k.Got, k.Want)
-	case *kind.UniqueItems:
-		return fmt.Sprintf("items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
-	case *kind.MinLength:
-		return fmt.Sprintf("must have at least %s", characters(k.Want))
-	case *kind.MaxLength:
-		return fmt.Sprintf("has %s, at most %d are allowed", characters(k.Got), k.Want)
-	case *kind.Enum:
-		return "must be one of " + words(k.Want)
-	case *kind.ExclusiveMinimum:
-		want, _ := k.Want.Float64()
-		return "must be greater than " + strconv.FormatFloat(want, 'g', -1, 64)
-	case *kind.Minimum:
-		want, _ := k.Want.Float64()
-		return "must be at least " + strconv.FormatFloat(want, 'g', -1, 64)
-	case *kind.Maximum:
-		want, _ := k.Want.Float64()
-		return "must be at most " + strconv.FormatFloat(want, 'g', -1, 64)
-	}
-	return k.LocalizedString(c.printer)
-}
-
-func characters(n int) string {
-	if n == 1 {
-		return "1 character"
-	}
-	return fmt.Sprintf("%d characters", n)
-}
-
-// words lists the values of an enum.
-func words(values []any) string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = "null"
-		if v != nil {
-			list[i] = fmt.Sprint(v)
-		}
-	}
-	return strings.Join(list, ", ")
+	return hint.Violations(failed, nil)
 }
 
 // Join appends a token to an RFC 6901 pointer.
@@ -289,35 +158,30 @@ func Join(pointer, token string) string {
 // megabyte can hold half a million bad ones.
 const maxItems = 1000
 
-// shortener cuts what is long and wrong, so that it is refused as quickly as what is
-// short and wrong. It remembers the lengths of arrays by pointer.
-type shortener struct{ lengths map[string]int }
-
-func (s *shortener) value(v any, c *jsonschema.Schema, at string) any {
+// shortened cuts what is long and wrong, so that it is refused as quickly as what is short and wrong.
+func shortened(v any, c *jsonschema.Schema) any {
 	for c.Ref != nil {
 		c = c.Ref
 	}
 	switch v := v.(type) {
 	case []any:
-		if len(v) > maxItems {
-			s.lengths[at] = len(v)
-			return v[:maxItems]
-		}
+		return v[:min(len(v), maxItems)]
 	case map[string]any:
 		if len(c.Properties) > 0 {
-			return s.object(v, c, at)
+			return shortObject(v, c)
 		}
 	}
 	return v
 }
 
-// object returns a copy whose values are shortened. Of keys that the schema does not know
+// shortObject returns a copy whose values are shortened. Of keys that the schema does not know
 // and does not allow those stay that would be reported.
-func (s *shortener) object(v map[string]any, c *jsonschema.Schema, at string) any {
+func shortObject(v map[string]any, c *jsonschema.Schema) any {
+	const most = hint.MaxViolations
 	out := make(map[string]any, len(c.Properties))
 	for name, sub := range c.Properties {
 		if e, ok := v[name]; ok {
-			out[name] = s.value(e, sub, Join(at, name))
+			out[name] = shortened(e, sub)
 		}
 	}
 	closed := c.AdditionalProperties == false
@@ -331,20 +195,20 @@ func (s *shortener) object(v map[string]any, c *jsonschema.Schema, at string) an
 			out[name] = e
 			continue
 		}
-		full := len(first) == MaxViolations
-		if full && name > first[MaxViolations-1][1:] && !strings.ContainsAny(name, "~/") {
+		full := len(first) == most
+		if full && name > first[most-1][1:] && !strings.ContainsAny(name, "~/") {
 			continue // the usual case without making a pointer
 		}
 		pointer := Join("", name)
-		if full && pointer > first[MaxViolations-1] {
+		if full && pointer > first[most-1] {
 			continue
 		}
 		i, _ := slices.BinarySearch(first, pointer)
 		first = slices.Insert(first, i, pointer)
 		names[pointer] = name
-		if len(first) > MaxViolations {
-			delete(names, first[MaxViolations])
-			first = first[:MaxViolations]
+		if len(first) > most {
+			delete(names, first[most])
+			first = first[:most]
 		}
 	}
 	for _, name := range names {

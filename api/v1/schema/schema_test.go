@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -85,7 +86,7 @@ func TestLongListsAreCut(t *testing.T) {
 	}
 	began := time.Now()
 	list := s.Validate(v)
-	if len(list) != MaxViolations || list[0].Message != "has 200000 items, at most 3 are allowed" {
+	if len(list) != hint.MaxViolations || list[0].Message != "has too many items, at most 3 are allowed" {
 		t.Errorf("%d, first %+v", len(list), list[0])
 	}
 	if took := time.Since(began); took > 2*time.Second {
@@ -151,14 +152,14 @@ func TestManyUnknownKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Validate(v)
-	if len(got) != MaxViolations || got[0].Pointer != "/a" || got[1].Pointer != "/b~1c" ||
+	if len(got) != hint.MaxViolations || got[0].Pointer != "/a" || got[1].Pointer != "/b~1c" ||
 		got[2].Pointer != "/in/00000~1" || got[99].Pointer != "/in/00097~1" {
 		t.Errorf("%d violations: %v", len(got), got)
 	}
 	open := v.(map[string]any)
 	delete(open, "in")
 	got = s.Validate(open)
-	if len(got) != MaxViolations || got[2].Pointer != "/k00000" || got[99].Pointer != "/k00097" {
+	if len(got) != hint.MaxViolations || got[2].Pointer != "/k00000" || got[99].Pointer != "/k00097" {
 		t.Errorf("%d violations: %v", len(got), got)
 	}
 }

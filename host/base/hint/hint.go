@@ -1,6 +1,6 @@
 // Package hint finds the part of an error message that helps: the name that was probably meant, how
-// a value is written, in which line of a file it stands. It is a package of its own because the
-// host, the API and the lab write such messages alike.
+// a value is written, in which line of a file it stands, and what a JSON schema does not allow, by
+// pointer. It is a package of its own because the host, the API and the lab write such messages alike.
 package hint
 
 import (
