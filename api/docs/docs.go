@@ -62,7 +62,7 @@ func New(o Options) ([]edge.Route, error) {
 	if o.OpenAPI == nil {
 		o.OpenAPI = v1.OpenAPI()
 	} else if !json.Valid(o.OpenAPI) {
-		return nil, errors.New("docs: openapi: the document is no JSON")
+		return nil, errors.New("docs: openapi: the document is not JSON")
 	}
 	if o.Errors == nil {
 		o.Errors = problem.Table()

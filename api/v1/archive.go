@@ -398,7 +398,7 @@ func archiveProblem(err error) error {
 		return invalid([]schema.Violation{{Pointer: "/query/" + refused.Name, Message: refused.Message,
 			Rule: "runs"}})
 	case errors.As(err, &missing) && missing.Kind == library.KindSplit:
-		return invalid([]schema.Violation{{Pointer: "/query/split", Message: "is no split of the run",
+		return invalid([]schema.Violation{{Pointer: "/query/split", Message: "is not a split of the run",
 			Rule: "enum"}})
 	case errors.As(err, &missing):
 		code := map[string]problem.Code{library.KindFile: problem.FileNotFound,

@@ -89,7 +89,7 @@ func (q *query) integer(name string, standard, least, most int) int {
 	}
 	n, err := strconv.Atoi(q.values.Get(name))
 	if err != nil || n < least || n > most {
-		q.refuse(name, fmt.Sprintf("is no whole number from %d to %d", least, most), "range")
+		q.refuse(name, fmt.Sprintf("is not a whole number from %d to %d", least, most), "range")
 		return standard
 	}
 	return n

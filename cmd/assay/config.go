@@ -139,7 +139,7 @@ func setMaxUpload(c *config, v string) error {
 	most := upload.DefaultLimits().All >> 20
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 1 || n > most {
-		return fmt.Errorf("%q is no size: write MiB, a whole number from 1 to %d", v, most)
+		return fmt.Errorf("%q is not a size: write MiB, a whole number from 1 to %d", v, most)
 	}
 	c.maxUpload = n << 20
 	return nil

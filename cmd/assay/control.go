@@ -49,7 +49,7 @@ func setQuorum(c *config, v string) error {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is no number of witnesses: write one from 1", v)
+		return fmt.Errorf("%q is not a number of witnesses: write one from 1", v)
 	}
 	c.control.quorum = n
 	return nil

@@ -59,7 +59,7 @@ func EarlierChallengeOf(leaf string, b *Bundle) (*Challenge, error) { return dra
 func draw(leaf string, b *Bundle, times int64) (*Challenge, error) {
 	sum, err := hex.DecodeString(leaf)
 	if err != nil || !field.IsSHA256(leaf) {
-		return nil, fmt.Errorf("the leaf of the seal is no SHA-256: %q", leaf)
+		return nil, fmt.Errorf("the leaf of the seal is not a SHA-256: %q", leaf)
 	}
 	tf, from, n, err := commonRange(b)
 	if err != nil {

@@ -92,7 +92,7 @@ func (c *Client) checkSeal(
 		return nil, err
 	}
 	if said.Statement.PredicateType != bundle.TypeSeal || p.Revision != revision || p.Part != 1 {
-		return nil, fmt.Errorf("entry %d is another one", index)
+		return nil, fmt.Errorf("entry %d differs", index)
 	}
 	return seal, nil
 }

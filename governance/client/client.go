@@ -70,10 +70,10 @@ func New(o Options) (*Client, error) {
 	base, err := url.Parse(cmp.Or(o.URL, DefaultURL))
 	switch {
 	case err != nil:
-		return nil, errors.New("the address of the control plane is no URL: write one such as " + DefaultURL)
+		return nil, errors.New("the address of the control plane is not a URL: write one such as " + DefaultURL)
 	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", base.RawQuery != "",
 		base.Fragment != "":
-		return nil, fmt.Errorf("%s is no address of a control plane: write one such as %s", base.Redacted(),
+		return nil, fmt.Errorf("%s is not the address of a control plane: write one such as %s", base.Redacted(),
 			DefaultURL)
 	}
 	if len(o.Key) > 0 {

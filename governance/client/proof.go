@@ -247,7 +247,7 @@ func (c claim) about(entry ledger.Entry, leaf string) (*Place, error) {
 		}
 	}
 	if err := json.Unmarshal(entry.Payload, &st); err != nil {
-		return nil, fmt.Errorf("entry %d is no statement: %w", c.index, err)
+		return nil, fmt.Errorf("entry %d is not a statement: %w", c.index, err)
 	}
 	place := &Place{Index: c.index, Type: dsse.PermanentType(st.PredicateType), LeafSHA256: leaf}
 	names := func(is func(name, sum string) bool) bool {

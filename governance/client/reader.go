@@ -121,7 +121,7 @@ func (r *Reader) Check(ctx context.Context) (Reach, error) {
 		}
 		var health struct{ Service string }
 		if json.Unmarshal(text, &health) != nil || health.Service != "governance" {
-			return nil, r.client.unreachable(ctx, errors.New("what answers is no control plane"))
+			return nil, r.client.unreachable(ctx, errors.New("what answers is not a control plane"))
 		}
 		return text, nil
 	})
@@ -288,7 +288,7 @@ var schemas = map[string]string{
 // readDocument reads an answer strictly: a member that comes twice could be read in two ways.
 func readDocument(text []byte, path []string) (d document, err error) {
 	if _, refused := field.Parse(text); refused != nil {
-		return d, fmt.Errorf("the answer is no JSON that has one meaning: %w", refused)
+		return d, fmt.Errorf("the answer is not JSON with one meaning: %w", refused)
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
 		return d, errors.New("the answer is not of the form of a control plane's")

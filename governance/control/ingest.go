@@ -222,7 +222,7 @@ func (s *submission) checkDrills() error {
 		}
 		if !sameRecord(s.p.opts.ArtifactRoot, d) {
 			refused := field.Refuse(bundle.InvalidDrill, at,
-				"the record is another one than that of this run below the artifact root")
+				"the record differs from that of this run below the artifact root")
 			refused.Reason = bundle.ReasonRecord
 			return refused
 		}

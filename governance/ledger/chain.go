@@ -59,7 +59,7 @@ func (c *Change) read() (*claim, *translog.Rotation, error) {
 	r := &field.Reader{Lax: true}
 	o, said := r.Object(v, "", nil, nil), &translog.Rotation{}
 	if o.Text("predicateType") != translog.TypeRotation {
-		return nil, nil, errors.New("it is no change of keys")
+		return nil, nil, errors.New("it is not a change of keys")
 	}
 	if r.Struct(o.Raw("predicate"), "/predicate", said); r.Failed() {
 		return nil, nil, r.Err()
@@ -156,7 +156,7 @@ func (c *Change) follow(
 ) (Ring, error) {
 	old := ring.Last()
 	if entry.index < old.From {
-		return nil, errors.New("it is not behind the one before")
+		return nil, errors.New("it does not follow the one before")
 	}
 	if err := c.Entry.CheckSignature(old.Statement); err != nil {
 		return nil, err

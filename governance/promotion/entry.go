@@ -398,7 +398,7 @@ func ParsePlace(s string) (Place, error) {
 	known := bundle.Rank(p.Stage) >= 0 &&
 		slices.Contains([]Status{Pending, Active, Suspended, Rejected, Superseded, Retired}, p.Status)
 	if !known {
-		return Place{}, fmt.Errorf("%q is no stage with a status", s)
+		return Place{}, fmt.Errorf("%q is not a stage with a status", s)
 	}
 	return p, nil
 }

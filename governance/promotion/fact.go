@@ -297,7 +297,7 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 	m.add(AttestationAdded, "", p)
 	kind := dsse.PermanentType(p.Type)
 	if e.Attested == nil || e.Attested.Statement.PredicateType != kind {
-		return fmt.Errorf("the recorded attestation is missing, or is another one")
+		return fmt.Errorf("the recorded attestation is missing or differs")
 	}
 	if c := e.Attested.Common; c != nil && c.CandidateRevisionID != m.seed.Revision {
 		return fmt.Errorf("the attestation is about another revision")

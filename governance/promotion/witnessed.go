@@ -72,7 +72,7 @@ func (m *maker) cosigned(c *Cosigned) error {
 		}
 		list, err := translog.Cosignatures(head.Text()+"\n"+one.Line, key)
 		if err != nil || len(list) != 1 || list[0].Line != one.Line || !writable(list[0].At) {
-			return fmt.Errorf("the line of witness %s is no cosignature of the checkpoint of %d entries",
+			return fmt.Errorf("the line of witness %s is not a cosignature of the checkpoint of %d entries",
 				key.Witness, c.Size)
 		}
 		out.By = append(out.By, WitnessedBy{key.VKey(), bundle.FormatTime(list[0].At)})

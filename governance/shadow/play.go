@@ -161,7 +161,7 @@ func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog
 		if len(list) == 1 && list[0].Error != nil {
 			return nil, fmt.Errorf("the program cannot be used: %s", list[0].Error.Message)
 		}
-		return nil, errors.New("the program describes no strategy, or is another one")
+		return nil, errors.New("the program describes no strategy, or another one")
 	}
 	return c, nil
 }

@@ -285,7 +285,7 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 		return err
 	}
 	if !same {
-		return fmt.Errorf("the %d days that were stated come out otherwise now: their candles have "+
+		return fmt.Errorf("the %d days already stated come out differently now: their candles have "+
 			"changed or came from another --source, or the program does not decide the same twice", r.Days)
 	}
 	p.reported.Sandbox, p.reported.Days = got.sandbox, got.days[r.Days:]

@@ -259,7 +259,7 @@ func (d *derived) checkCosigned(e *promotion.Entry, keys *Keys, origin string) e
 		return err
 	}
 	if root, ok := d.roots[head.Size]; !ok || root != head.Root || head.Origin != origin {
-		return fmt.Errorf("witnesses have cosigned %s, which is no checkpoint of this log", head)
+		return fmt.Errorf("witnesses have cosigned %s, which is not a checkpoint of this log", head)
 	}
 	for _, c := range said.Cosignatures {
 		key, err := translog.ParseWitnessKey(c.Witness)
@@ -312,7 +312,7 @@ func (p *proofs) checkNodes(seq int64, fresh []tlog.Hash) error {
 	first := tlog.StoredHashIndex(0, seq)
 	for i, h := range fresh {
 		if !bytes.Equal(p.nodes[first+int64(i)], h[:]) {
-			return fmt.Errorf("tree node %d is another one", first+int64(i))
+			return fmt.Errorf("tree node %d differs", first+int64(i))
 		}
 	}
 	return nil
@@ -332,7 +332,7 @@ func (d *derived) checkCheckpoint(p *proofs, keys *Keys, origin string) error {
 	head := translog.Checkpoint{Origin: origin, Size: d.size, Root: root}
 	if !bytes.Equal(c.root, root[:]) || !translog.IsNote(c.note, head, keys.Ring.NoteKey(d.size)) ||
 		c.createdAt != d.last {
-		return fmt.Errorf("the checkpoint of %d entries is another one", d.size)
+		return fmt.Errorf("the checkpoint of %d entries differs", d.size)
 	}
 	d.roots[d.size], d.note = root, c.note
 	return d.checkSettled()
@@ -427,17 +427,17 @@ func (r *row) check(origin string, key *ledger.Key) error {
 	r.entry = e
 	r.hash = ledger.LeafHash(ledger.Leaf(r.ledgerEntry(), key))
 	if !bytes.Equal(r.hash[:], r.leaf) {
-		return fmt.Errorf("its leaf is another one")
+		return fmt.Errorf("its leaf differs")
 	}
 	e.Leaf = ledger.Hex(r.hash)
 	subjectType, subjectID := subjectOf(e, origin)
 	switch {
 	case e.Type != dsse.PermanentType(r.kind):
-		return fmt.Errorf("its type is another one")
+		return fmt.Errorf("its type differs")
 	case subjectType != r.subjectType || subjectID != r.subjectID:
-		return fmt.Errorf("its subject is another one")
+		return fmt.Errorf("its subject differs")
 	case e.Stamp() != r.recordedAt:
-		return fmt.Errorf("its time is another one")
+		return fmt.Errorf("its time differs")
 	}
 	if err := r.checkSubmission(); err != nil {
 		return err
@@ -467,7 +467,7 @@ func (r *row) checkSubmission() error {
 		return fmt.Errorf("its submission: %w", refused)
 	}
 	if doc.Bundle.CandidateRevisionID != *r.submissionID || *r.submissionID != seal.CandidateRevisionID {
-		return fmt.Errorf("its submission is another one")
+		return fmt.Errorf("its submission differs")
 	}
 	r.entry.Document = doc
 	return nil
@@ -494,7 +494,7 @@ func (r *row) checkAttestation() error {
 	sum := digest.SHA256Hex(signed.PAE())
 	if string(text) != *r.envelope || sum != *r.paeSHA || sum != recorded.PAESHA256 ||
 		*r.keyID != recorded.KeyID {
-		return fmt.Errorf("its attestation is another one")
+		return fmt.Errorf("its attestation differs")
 	}
 	said, refused := bundle.ReadStatement(signed.Payload)
 	if refused != nil {

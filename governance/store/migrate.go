@@ -75,10 +75,10 @@ func Migrate(ctx context.Context, dir, from, to string, unlock ...dsse.Unlock) (
 	}
 	after, err := wholeOf(ctx, target)
 	if err == nil && (after.size != before.size || after.note != before.note) {
-		err = errors.New("its last checkpoint is another one")
+		err = errors.New("its last checkpoint differs")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the copy does not hold together, use it for nothing: %w", err)
+		return nil, fmt.Errorf("the copy is inconsistent, do not use it: %w", err)
 	}
 	return &Migrated{source.origin, after.size, after.roots[after.size]}, nil
 }

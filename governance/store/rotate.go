@@ -53,7 +53,7 @@ func (s *Store) readRing(ctx context.Context, meta map[string]string) (ledger.Ri
 		}
 		change, ok := e.Predicate.(*translog.Rotation)
 		if !ok {
-			return fmt.Errorf("entry %d is no change of keys", seq)
+			return fmt.Errorf("entry %d is not a change of keys", seq)
 		}
 		ring, err = ring.Rotate(seq, change)
 		return err

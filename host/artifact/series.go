@@ -177,7 +177,7 @@ func ReadSeries(text []byte) (Published, error) {
 		return Published{}, errors.New("no series is of a symbol")
 	}
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
-		return Published{}, errors.New("there is more behind the last series")
+		return Published{}, errors.New("there is more after the last series")
 	}
 	return p, nil
 }

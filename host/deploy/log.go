@@ -123,7 +123,7 @@ func (r *Registry) leaf(key *ecdsa.PublicKey) (tlog.Hash, error) {
 	env := r.proof.Entry
 	payload := dsse.Base64(env.Payload)
 	if env.PayloadType != payloadInToto || payload == nil || len(env.Signatures) != 1 {
-		return tlog.Hash{}, errors.New("it is no signed statement")
+		return tlog.Hash{}, errors.New("it is not a signed statement")
 	}
 	sig := dsse.Base64(env.Signatures[0].Sig)
 	signed := dsse.Signed{Envelope: dsse.Envelope{PayloadType: payloadInToto}, Payload: payload,

@@ -35,7 +35,8 @@ func ParseURL(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 		u.RawQuery != "" || u.Fragment != "" {
-		return "", errors.New("is no address of a control plane: write one such as http://127.0.0.1:8010, without credentials")
+		return "", errors.New("is not the address of a control plane: write one such as " +
+			"http://127.0.0.1:8010, without credentials")
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil
 }

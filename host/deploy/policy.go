@@ -88,7 +88,7 @@ func New(o Options) (*Policy, error) {
 		p.opts.Logger = hclog.NewNullLogger()
 	}
 	if o.Source != nil && o.Key == nil {
-		return nil, errors.New("deployment policy: a control plane is of no use without its pinned key")
+		return nil, errors.New("deployment policy: a control plane needs its pinned key")
 	}
 	if o.Witnesses.Need > 0 && o.Source == nil {
 		return nil, errors.New("deployment policy: without a control plane there is no log to be witnessed")

@@ -105,11 +105,11 @@ const Schema = "deployable-registry/v1"
 func Open(body []byte, key *ecdsa.PublicKey, family string) (*Registry, *Refusal) {
 	v, fault := field.Parse(body)
 	if fault != nil {
-		return nil, invalid("the answer is no JSON that has one meaning: %v", fault)
+		return nil, invalid("the answer is not JSON with one meaning: %v", fault)
 	}
 	outer, ok := v.(map[string]any)
 	if !ok {
-		return nil, invalid("the answer is no JSON object")
+		return nil, invalid("the answer is not a JSON object")
 	}
 	envelope, _ := outer["attestation"].(map[string]any)
 	text, _ := envelope["payload"].(string)
@@ -195,7 +195,7 @@ func invalid(format string, args ...any) *Refusal {
 func verify(envelope map[string]any, text string, key *ecdsa.PublicKey) (payload []byte, reason string) {
 	kind, _ := envelope["payloadType"].(string)
 	if dsse.PermanentType(kind) != PayloadType {
-		return nil, "its payloadType is another one"
+		return nil, "its payloadType differs"
 	}
 	if payload = dsse.Base64(text); payload == nil {
 		return nil, "its payload is not strict base64"

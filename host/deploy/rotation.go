@@ -75,7 +75,7 @@ func (c *rotated) read(env dsse.Envelope, key *ecdsa.PublicKey) (found bool, err
 	r := &field.Reader{Lax: true}
 	o := r.Object(v, "", nil, nil)
 	if o.Text("predicateType") != translog.TypeRotation || env.PayloadType != payloadInToto {
-		return false, errors.New("it is no change of keys")
+		return false, errors.New("it is not a change of keys")
 	}
 	c.said = &translog.Rotation{}
 	if r.Struct(o.Raw("predicate"), "/predicate", c.said); r.Failed() {

@@ -208,7 +208,7 @@ func readCell(column, cell string) (json.RawMessage, error) {
 		return json.Marshal(cell)
 	}
 	if !json.Valid([]byte(cell)) || strings.ContainsAny(cell, `"[{tfn`) {
-		return nil, fmt.Errorf("%s: %.40q is no number", column, cell)
+		return nil, fmt.Errorf("%s: %.40q is not a number", column, cell)
 	}
 	return json.RawMessage(cell), nil
 }

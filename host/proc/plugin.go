@@ -240,7 +240,7 @@ func (l *Launch) diagnose(r *runner, process *Child, err error) *Fault {
 	case exited && process.ExitCode() != 0 && (l.Role.Quotes || !missedCookie(tail)):
 		return Faultf(CodeStartCrashed, "ended before the handshake (%s)%s", process.Exit(), quote)
 	}
-	return Faultf(CodeWrongHandshake, "is no Assay %s: it does not answer to the handshake", l.Role.Noun)
+	return Faultf(CodeWrongHandshake, "is not an Assay %s: it does not answer the handshake", l.Role.Noun)
 }
 
 // judge reads the handshake line: core version, protocol version, network, address, kind of
@@ -255,9 +255,9 @@ func (l *Launch) judge(r *runner, line string) *Fault {
 	known := coreErr == nil && core == plugin.CoreProtocolVersion
 	switch {
 	case len(parts) < 4, !known && l.Role.Quotes:
-		return wrong("is no Assay %s: it begins with %.80q", l.Role.Noun, line)
+		return wrong("is not an Assay %s: it begins with %.80q", l.Role.Noun, line)
 	case !known:
-		return wrong("is no Assay %s: its handshake begins with %.40q", l.Role.Noun, parts[0])
+		return wrong("is not an Assay %s: its handshake begins with %.40q", l.Role.Noun, parts[0])
 	case parts[1] != strconv.Itoa(l.Role.ProtocolVersion):
 		return Faultf(CodeWrongProtocol, "speaks protocol %.20s, the host speaks %d%s", parts[1],
 			l.Role.ProtocolVersion, l.Role.Advice)

@@ -37,7 +37,7 @@ func TestJudge(t *testing.T) {
 
 func TestQuotes(t *testing.T) {
 	l := &Launch{Role: &Role{Noun: "connector", Quotes: true}}
-	want := `is no Assay connector: it begins with "2|1|a|b"`
+	want := `is not an Assay connector: it begins with "2|1|a|b"`
 	if fault := l.judge(&runner{}, "2|1|a|b"); fault.Message != want {
 		t.Errorf("got %s, want %s", fault.Message, want)
 	}

@@ -89,7 +89,7 @@ func excesses() []excess {
 			messages: func() []*strategypb.PluginMessage {
 				return []*strategypb.PluginMessage{points(1, names(wire.MaxSeries+1)...)}
 			}},
-		{name: "series of another symbol", says: `series.symbol: "NO/SUCH" is no symbol of this run`,
+		{name: "series of another symbol", says: `series.symbol: "NO/SUCH" is not a symbol of this run`,
 			messages: func() []*strategypb.PluginMessage {
 				m := points(1, "a")
 				m.GetAnnotations().Series[0].Symbol = "NO/SUCH"

@@ -113,7 +113,7 @@ func (s *PluginOutput) countLine(step int64) error {
 func (s *PluginOutput) countSeries(p wire.Series) error {
 	if p.Symbol != "" && !slices.Contains(s.Symbols, p.Symbol) {
 		return &wire.ProtocolError{Field: "series.symbol",
-			Message: fmt.Sprintf("%.40q is no symbol of this run", p.Symbol)}
+			Message: fmt.Sprintf("%.40q is not a symbol of this run", p.Symbol)}
 	}
 	if s.known == nil {
 		s.known = map[[2]string]bool{}

@@ -191,7 +191,7 @@ func notCausal(all, now []market.Intent, step int64, at market.Time) error {
 		return nil
 	}
 	return Failf(CodeNotCausal, map[string]any{"step": step, "candle_time": at.String(), "column": column},
-		"signals look ahead: the column %s at step %d (candle closed %s) is another one without the candles "+
+		"signals look ahead: the column %s at step %d (candle closed %s) differs without the candles "+
 			"after it. Use only rows up to each row's own: no shift by a negative number, no mean or "+
 			"maximum of a whole column", column, step, at)
 }

@@ -40,7 +40,7 @@ type controlRow struct {
 // Control implements runner.Controlled. What is wanted is in the journal before it is done.
 func (x *Execution) Control(ctx context.Context, c runner.Command) (string, error) {
 	if c.Symbol != "" && !slices.Contains(x.setup.plan.Symbols, market.Symbol(c.Symbol)) {
-		err := fmt.Errorf("is no symbol of the run: it trades %v", x.setup.plan.Symbols)
+		err := fmt.Errorf("is not a symbol of the run: it trades %v", x.setup.plan.Symbols)
 		return "", run.Invalid("/symbol", err)
 	}
 	x.gate.Lock()
@@ -57,7 +57,7 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 		Positions: c.Positions,
 	}
 	if err := book.Log(ctx, logControl, row); err != nil {
-		return "", fmt.Errorf("the journal has not taken the control, so that nothing was done: %w", err)
+		return "", fmt.Errorf("the control could not be written to the journal, so nothing was done: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlLimit)
 	defer cancel()

@@ -45,7 +45,7 @@ func ParseValid(text string) (time.Duration, error) {
 		d = time.Duration(n) * 24 * time.Hour
 	}
 	if err != nil || d < time.Second || d > bundle.MaxValidity {
-		return 0, fmt.Errorf("%q is no duration such as 12h or 30d, from 1s to 90d", text)
+		return 0, fmt.Errorf("%q is not a duration such as 12h or 30d, from 1s to 90d", text)
 	}
 	return d, nil
 }

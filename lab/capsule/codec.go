@@ -226,17 +226,17 @@ func (c *Capsule) check() *FormatError {
 	case !c.Where.Phase.known():
 		return &FormatError{"/where/phase", fmt.Sprintf("%.40q is not known", c.Where.Phase)}
 	case !digest.IsSHA256(c.Fingerprint):
-		return &FormatError{"/fingerprint", "is no SHA-256"}
+		return &FormatError{"/fingerprint", "is not a SHA-256"}
 	case c.Replay.ExpectedFingerprint != c.Fingerprint:
 		return &FormatError{"/replay/expected_fingerprint", "is not the fingerprint"}
 	case !digest.IsSHA256(c.Inputs.RequestHash):
-		return &FormatError{"/inputs/request_hash", "is no SHA-256"}
+		return &FormatError{"/inputs/request_hash", "is not a SHA-256"}
 	case !runIDForm.MatchString(c.Inputs.RunID):
 		return &FormatError{"/inputs/run_id", "is not the id of a run"}
 	case c.Inputs.Plugin != nil && !digest.IsSHA256(c.Inputs.Plugin.SHA256):
-		return &FormatError{"/inputs/plugin/sha256", "is no SHA-256"}
+		return &FormatError{"/inputs/plugin/sha256", "is not a SHA-256"}
 	case !digest.IsSHA256(c.Integrity.BodySHA256):
-		return &FormatError{"/integrity/body_sha256", "is no SHA-256"}
+		return &FormatError{"/integrity/body_sha256", "is not a SHA-256"}
 	}
 	if id, err := MakeID(c.Kind, c.Fingerprint, c.Inputs.RequestHash, c.Where); err != nil || id != c.ID {
 		return &FormatError{"/capsule_id", "is not that of kind, fingerprint, request and place"}
@@ -263,7 +263,7 @@ func (c *Capsule) checkSizes() *FormatError {
 		s := &c.DataSlice.Series[i]
 		candles += len(s.Candles)
 		if !digest.IsSHA256(s.SHA256) {
-			return &FormatError{fmt.Sprintf("/data_slice/series/%d/sha256", i), "is no SHA-256"}
+			return &FormatError{fmt.Sprintf("/data_slice/series/%d/sha256", i), "is not a SHA-256"}
 		}
 		if c.DataSlice.Inline && len(s.Candles) != s.Rows {
 			return &FormatError{fmt.Sprintf("/data_slice/series/%d/rows", i), "does not count the candles"}

@@ -115,7 +115,7 @@ func (s *Slice) checkInputs() *FormatError {
 		case !market.ValidInputName(in.Name):
 			return &FormatError{at + "/name", "is not the name of an input"}
 		case !digest.IsSHA256(in.SHA256):
-			return &FormatError{at + "/sha256", "is no SHA-256"}
+			return &FormatError{at + "/sha256", "is not a SHA-256"}
 		}
 		if rows += len(in.Rows); rows > MaxInputRows {
 			return &FormatError{"/data_slice/inputs", fmt.Sprintf("has more than %d rows", MaxInputRows)}

@@ -243,7 +243,7 @@ func (h *Host) plugin(ctx context.Context, c *Capsule, program string, r *Result
 		return nil, &MissingError{[]string{fmt.Sprintf("the plugin: %v", err)}}
 	case sum != c.Inputs.Plugin.SHA256:
 		r.Remarks = append(r.Remarks,
-			fmt.Sprintf("the plugin is another one: %.12s, the capsule has %.12s", sum,
+			fmt.Sprintf("the plugin differs: it is %.12s, the capsule has %.12s", sum,
 				c.Inputs.Plugin.SHA256))
 	}
 	remove := func() error { return nil }

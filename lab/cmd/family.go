@@ -270,7 +270,7 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 		resume := familyNext(a, slug, s.ID, o.sourceOptions)
 		if s.Departs {
 			a.Note(Warning{Code: "LAB_JSON_CHANGED",
-				Message: "lab.json says otherwise than the plan by now: the plan's rules are used"})
+				Message: "lab.json differs from the plan by now: the plan's rules are used"})
 		}
 		done, total := 0, len(s.Plan.Trials)
 		outcome, run, err := searchFamily(ctx, a, h, s, o, &done, &total)
@@ -383,7 +383,7 @@ func familyWarnings(o *family.Outcome) []Warning {
 	if x := o.Result.Optimised; x != nil && x.Undefined["metrics"] == family.ReasonNondeterministic {
 		list = append(list, Warning{
 			Code: request.CodeNondeterminism,
-			Message: "a trial that was played again has decided otherwise: no number of this family can " +
+			Message: "a trial that was played again has decided differently: no number of this family can " +
 				"be repeated",
 		})
 	}

@@ -182,11 +182,11 @@ func settle(t *market.Trade, a amounts) error {
 // holds are rounded.
 func readDecimal(text string) (decimal.Decimal, error) {
 	if len(text) > 64 {
-		return decimal.Decimal{}, fmt.Errorf("is no number: %.20q has %d characters", text, len(text))
+		return decimal.Decimal{}, fmt.Errorf("is not a number: %.20q has %d characters", text, len(text))
 	}
 	d, err := decimal.Parse(text)
 	if err != nil {
-		return d, fmt.Errorf("is no number that can be kept: %.40q", text)
+		return d, fmt.Errorf("is not a number that can be kept: %.40q", text)
 	}
 	if x, _ := d.Float64(); math.Abs(x) > 1e15 {
 		return d, fmt.Errorf("is beyond 1e15: %.40q", text)

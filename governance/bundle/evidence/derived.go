@@ -293,7 +293,7 @@ func rows(name string, text []byte, key string, do func(string, []float64) error
 		for i, value := range values {
 			x, err := strconv.ParseFloat(row[at[i]], 64)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return invalid(name, "%s is no number", value)
+				return invalid(name, "%s is not a number", value)
 			}
 			numbers[i] = x
 		}

@@ -249,13 +249,13 @@ func parseValid(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.Atoi(days)
 		if err != nil || n <= 0 || n > 3650 {
-			return 0, fmt.Errorf("%q is no number of days", s)
+			return 0, fmt.Errorf("%q is not a number of days", s)
 		}
 		return time.Duration(n) * 24 * time.Hour, nil
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is no duration such as 12h or 7d", s)
+		return 0, fmt.Errorf("%q is not a duration such as 12h or 7d", s)
 	}
 	return d, nil
 }

@@ -139,7 +139,7 @@ func (k *agentKey) SignMessage(_ io.Reader, message []byte, opts crypto.SignerOp
 	var made *ssh.Signature
 	err = k.ask(func(a agent.ExtendedAgent) error {
 		if made, err = a.Sign(k.key, message); err != nil {
-			return fmt.Errorf("the agent does not sign: it is locked, has lost the key or was told no: %w",
+			return fmt.Errorf("the agent does not sign: it is locked, has lost the key, or its user refused: %w",
 				err)
 		}
 		return nil
@@ -148,7 +148,7 @@ func (k *agentKey) SignMessage(_ io.Reader, message []byte, opts crypto.SignerOp
 		return nil, err
 	}
 	if sig, err = derOf(made); err != nil || !k.verifies(message, sig) {
-		return nil, fmt.Errorf("%s: what the agent gave is no signature of this key", k.place)
+		return nil, fmt.Errorf("%s: what the agent gave is not a signature of this key", k.place)
 	}
 	return sig, nil
 }

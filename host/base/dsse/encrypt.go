@@ -237,7 +237,7 @@ func Encrypt(path string, passphrase []byte, unlock ...Unlock) error {
 // private refuses a file that others may read or write.
 func private(path string, mode os.FileMode) error {
 	if checksModes && mode.Perm()&0o077 != 0 {
-		return fmt.Errorf("%s: mode %04o lets others in, 0600 is needed", path, mode.Perm())
+		return fmt.Errorf("%s: mode %04o lets others read it, 0600 is needed", path, mode.Perm())
 	}
 	return nil
 }

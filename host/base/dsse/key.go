@@ -136,7 +136,7 @@ func only(text []byte, kind string) ([]byte, error) {
 // exportable reports why a key cannot be written down.
 func exportable(key crypto.Signer) error {
 	if held, ok := key.(*agentKey); ok {
-		return fmt.Errorf("%s: the agent does not give its keys away", held.place)
+		return fmt.Errorf("%s: the agent does not export its keys", held.place)
 	}
 	return supported(key.Public())
 }

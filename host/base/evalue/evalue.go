@@ -63,7 +63,7 @@ func NewProcess(bound float64, promised []float64) (*Process, error) {
 	}
 	for i, x := range promised {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("the promised return of day %d is no number", i)
+			return nil, fmt.Errorf("the promised return of day %d is not a number", i)
 		}
 	}
 	p := &Process{bound: bound, top: 1 / (2 * bound), adaptive: 1}

@@ -56,7 +56,7 @@ type Config struct{ conn *pgx.ConnConfig }
 
 // errAddress is the refusal of an address. It repeats nothing of it, since what does not parse cannot be told
 // from a password.
-var errAddress = errors.New("this is no address of a PostgreSQL database: write " +
+var errAddress = errors.New("this is not the address of a PostgreSQL database: write " +
 	"postgres://user@host:5432/name, with other characters of a name or password than letters and digits " +
 	"as %XX, and keep the password in PGPASSFILE or PGPASSWORD")
 

@@ -33,7 +33,7 @@ type WitnessKey struct {
 func NewWitnessKey(name string, public ed25519.PublicKey) (WitnessKey, error) {
 	if name == "" || len(name) > maxWitnessName || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r == '+' || unicode.IsSpace(r) }) {
-		return WitnessKey{}, fmt.Errorf("%q is no name of a witness: write one such as witness.example.com, "+
+		return WitnessKey{}, fmt.Errorf("%q is not the name of a witness: write one such as witness.example.com, "+
 			"without blanks and +", name[:min(len(name), maxWitnessName)])
 	}
 	if len(public) != ed25519.PublicKeySize {
@@ -71,7 +71,7 @@ func ParseWitnessKey(text string) (WitnessKey, error) {
 		return WitnessKey{}, err
 	}
 	if len(raw) != 1+ed25519.PublicKeySize || raw[0] != algCosignature {
-		return WitnessKey{}, errors.New("it is no verifier key of a witness (signature type 4): " +
+		return WitnessKey{}, errors.New("it is not the verifier key of a witness (signature type 4): " +
 			"take the one that governance witness prints")
 	}
 	key, err := NewWitnessKey(name, raw[1:])

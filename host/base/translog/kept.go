@@ -55,7 +55,7 @@ func ParseKept(text []byte) (*Kept, error) {
 		return nil, err
 	}
 	if kept, err := k.Checkpoint(); err != nil || *signed != kept {
-		return nil, errors.New("its checkpoint is another one than it names")
+		return nil, errors.New("its checkpoint is not the one that it names")
 	}
 	return k, nil
 }

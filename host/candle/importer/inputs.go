@@ -153,7 +153,7 @@ func (r *inputReader) row(cells []string, line int) error {
 	cell := strings.TrimSpace(cells[r.at[2]])
 	value, state := Number([]byte(cell))
 	if state != Good || math.IsInf(value, 0) || math.IsNaN(value) {
-		return Refuse(BadNumber, "a value is no number: leave out rows without one").At(r.file, line, cell)
+		return Refuse(BadNumber, "a value is not a number: leave out rows without one").At(r.file, line, cell)
 	}
 	out.Value = value
 	r.rows = append(r.rows, out)

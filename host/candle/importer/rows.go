@@ -261,7 +261,7 @@ func (r *run) checkTicker() error {
 		return nil
 	case !t.used:
 		return &OptionError{Flag: "--ticker",
-			Message: "is of no use: the files have no column that names one"}
+			Message: "does not apply: the files have no column that names one"}
 	case t.left > 0 && r.table.Len() == 0:
 		return Refuse(NoRows, "no row is about the ticker %s; there are %s", r.opts.Ticker,
 			strings.Join(t.seen, ", "))

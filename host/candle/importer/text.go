@@ -366,7 +366,7 @@ func (j *jsonRows) broken(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case j.in.tooLong:
-		return Refuse(Encoding, "a row of more than %d bytes: these are no candles", maxLine).At(j.name,
+		return Refuse(Encoding, "a row of more than %d bytes: these are not candles", maxLine).At(j.name,
 			max(j.row, 1), "")
 	case errors.As(err, &syntax), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return j.damaged(strings.TrimPrefix(err.Error(), "jsontext: "))

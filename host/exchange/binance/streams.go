@@ -174,7 +174,7 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 		case answer.Status == 200:
 			return nil
 		case s.rest.hush(answer.Status, code, s.retryTime(answer.Error.Data)) > 0:
-			return errors.New("the exchange wants no subscription now")
+			return errors.New("the exchange accepts no subscription now")
 		case code == -1021:
 			if s.rest.takeTime(ctx) != nil {
 				s.rest.askTime()

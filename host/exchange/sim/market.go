@@ -282,7 +282,7 @@ func replayStart(tapes []tape, asked market.Time) (market.Time, error) {
 	case asked != 0 && asked < last:
 		return asked, nil
 	case asked != 0:
-		return 0, fmt.Errorf("exchange_config: start is behind the stored candles, which go from %s to %s",
+		return 0, fmt.Errorf("exchange_config: start is after the stored candles, which go from %s to %s",
 			first, last)
 	case first < usual && usual < last:
 		return usual, nil

@@ -150,7 +150,7 @@ func (m *Manifest) check() error {
 	}
 	for i, l := range m.Layers {
 		if !digest.IsSHA256(l.SHA256) {
-			return wrong(fmt.Sprintf("layers[%d].sha256", i), "is no SHA-256 in lower-case hex")
+			return wrong(fmt.Sprintf("layers[%d].sha256", i), "is not a SHA-256 in lower-case hex")
 		}
 	}
 	for i, f := range m.System {
@@ -171,7 +171,7 @@ func checkFiles(field string, files []File) error {
 		case !local(f.Path):
 			return wrong(at+".path", "%.80q must be a path inside the folder", f.Path)
 		case !digest.IsSHA256(f.SHA256):
-			return wrong(at+".sha256", "is no SHA-256 in lower-case hex")
+			return wrong(at+".sha256", "is not a SHA-256 in lower-case hex")
 		case f.Size < 0:
 			return wrong(at+".size", "is negative")
 		case i > 0 && files[i-1].Path >= f.Path:

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		{"name", "name: is no name", func(m *Manifest) { m.Name = "../x" }},
 		{"entry", "entry: must be module:Class", func(m *Manifest) { m.Entry = "-c" }},
 		{"no layer", "layers: is empty", func(m *Manifest) { m.Layers = []Layer{} }},
-		{"layer", "layers[0].sha256: is no SHA-256", func(m *Manifest) { m.Layers[0].SHA256 = "../../etc" }},
+		{"layer", "layers[0].sha256: is not a SHA-256", func(m *Manifest) { m.Layers[0].SHA256 = "../../etc" }},
 		{"interpreter", "interpreter: must be a path", func(m *Manifest) { m.Interpreter = "/bin/sh" }},
 		{"upwards", "files[0].path: \"../a.py\" must be a path inside", func(m *Manifest) { m.Files[0].Path = "../a.py" }},
 		{"absolute", "files[0].path: \"/a.py\" must be", func(m *Manifest) { m.Files[0].Path = "/a.py" }},

@@ -396,7 +396,7 @@ func ParseOnStop(s string) (OnStop, error) {
 	case Cancel, Flatten, Leave:
 		return o, nil
 	}
-	return "", fmt.Errorf("%q is no way to stop: write cancel, flatten or leave", s)
+	return "", fmt.Errorf("%q is not a way to stop: write cancel, flatten or leave", s)
 }
 
 // DefaultConnectLimit is how long the venue may be out of reach at the start.

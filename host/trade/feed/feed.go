@@ -214,7 +214,7 @@ func (f *Feed) hear(ctx context.Context, e *exchange.CandleEvent) error {
 			return f.flush(ctx)
 		}
 	}
-	return fmt.Errorf("the stream sends candles of %q, which is no symbol of the run", e.Symbol)
+	return fmt.Errorf("the stream sends candles of %q, which is not a symbol of the run", e.Symbol)
 }
 
 // offer judges a streamed candle against the one that its symbol needs next.

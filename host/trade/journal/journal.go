@@ -280,7 +280,7 @@ var ErrEnded = errors.New("the run has ended")
 var ErrExists = errors.New("written down already")
 
 // ErrNotBegun reports that the context was over before the write began.
-var ErrNotBegun = errors.New("not written: the context was over")
+var ErrNotBegun = errors.New("not written: the context had ended")
 
 // ErrNotFound reports that the journal has no such run.
 var ErrNotFound = errors.New("not in the journal")

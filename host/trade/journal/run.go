@@ -266,7 +266,7 @@ func (b Batch) check() error {
 		k := c.Candle
 		if !finite(k.Open, k.High, k.Low, k.Close, k.Volume) {
 			return &InvalidError{"candle " + string(c.Symbol) + " " + k.OpenTime.String(),
-				"a price or the volume is no number"}
+				"a price or the volume is not a number"}
 		}
 	}
 	for _, i := range b.Intents {

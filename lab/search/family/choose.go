@@ -187,7 +187,7 @@ type Choice struct {
 const (
 	// ReasonNoTrial: no trial has an objective.
 	ReasonNoTrial stat.Reason = "no_trial"
-	// ReasonNondeterministic: a trial that was played again has decided otherwise.
+	// ReasonNondeterministic: a trial that was played again has decided differently.
 	ReasonNondeterministic stat.Reason = "nondeterministic"
 	// ReasonAborted: the stop rule has ended the family.
 	ReasonAborted stat.Reason = "aborted"

@@ -154,7 +154,7 @@ func ParsePlan(text []byte) (*PlanFile, error) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(text, &fields) != nil || fields == nil {
-		return nil, errors.New("the plan is no JSON object")
+		return nil, errors.New("the plan is not a JSON object")
 	}
 	p := &Plan{}
 	// The block has its own strict decoder, with defaults: what is missing differs from
@@ -256,7 +256,7 @@ func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 		p.Trials = append(p.Trials, PlannedTrial{i, params})
 	}
 	if err := p.check(); err != nil {
-		return nil, fmt.Errorf("the plan that was made is no good: %w", err)
+		return nil, fmt.Errorf("the plan that was made is not valid: %w", err)
 	}
 	f, err := seal(p)
 	if err != nil {

@@ -154,7 +154,7 @@ func find(ctx context.Context, h *request.Host, slug, name, flag string) (regist
 		return p, &request.Error{
 			Code: CodePlanNotFound, Cause: err,
 			Details: map[string]any{"flag": flag, "plan": name, "plans": several.IDs},
-			Message: fmt.Sprintf("%v: write more of the one that is meant", err),
+			Message: fmt.Sprintf("%v: write more of its name", err),
 		}
 	}
 	return p, err

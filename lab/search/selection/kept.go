@@ -37,7 +37,7 @@ type Kept struct {
 func KeptOf(w *artifact.Written, objective string) (*Kept, error) {
 	m, r := w.Metadata, &artifact.Report{}
 	if m.TrialIndex == nil {
-		return nil, fmt.Errorf("run %s is no trial of a search", m.RunID)
+		return nil, fmt.Errorf("run %s is not a trial of a search", m.RunID)
 	}
 	// Numbers are those of the file, as of a trial that has a folder.
 	if err := json.Unmarshal(w.JSON["report.json"], r); err != nil {

@@ -281,7 +281,7 @@ func (s *Series) calendar() []byte {
 	return calendar
 }
 
-var errEncoding = errors.New("this is no encoded series")
+var errEncoding = errors.New("this is not an encoded series")
 
 // Decoder reads encoded series. Those on equal days share them.
 type Decoder struct{ known map[string]*Series }

@@ -279,7 +279,7 @@ func ReadRecord(text []byte) (*TrialList, error) {
 	l := &TrialList{}
 	head := recordHead{TrialList: l}
 	if len(lines) < 2 || json.Unmarshal(lines[0], &head) != nil || head.Schema != recordSchema {
-		return nil, fmt.Errorf("line 1: this is no record of trials (%s)", recordSchema)
+		return nil, fmt.Errorf("line 1: this is not a record of trials (%s)", recordSchema)
 	}
 	if head.Judged < 0 || head.Judged >= len(lines)-1 || math.IsInf(head.PeriodsPerYear, 0) {
 		return nil, fmt.Errorf("line 1: /judged names trial %d of %d", head.Judged, len(lines)-1)

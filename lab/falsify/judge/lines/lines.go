@@ -204,7 +204,7 @@ func ended(list [][]byte) (out []byte) {
 func without(line []byte, names ...string) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
+		return nil, fmt.Errorf("a decision line that is not JSON: %w", err)
 	}
 	for _, name := range names {
 		delete(fields, name)
@@ -243,7 +243,7 @@ func (v View) Restored(text []byte) ([]byte, error) {
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.UseNumber()
 		if err := d.Decode(&fields); err != nil {
-			return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
+			return nil, fmt.Errorf("a decision line that is not JSON: %w", err)
 		}
 		if err := v.restore(fields); err != nil {
 			return nil, err
