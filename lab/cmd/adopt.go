@@ -29,7 +29,7 @@ type adoptOptions struct {
 func adoptCommand(a *App) *cobra.Command {
 	backtesting := &cobra.Command{
 		Use:   "backtesting.py <FILE[:Class]>",
-		Short: "Make a strategy of a file for backtesting.py",
+		Short: "Make a strategy from a file for backtesting.py",
 		Long: "Adopt makes ./<slug> with the file as it is, and an environment. A Backtest in the file " +
 			"gives cash,\n" +
 			"fees, exclusive_orders and finalize_trades. What cannot be carried over is refused by name " +
@@ -41,7 +41,7 @@ func adoptCommand(a *App) *cobra.Command {
 	}
 	freqtrade := &cobra.Command{
 		Use:   "freqtrade <FILE[:Class]>",
-		Short: "Make a strategy of a file for freqtrade",
+		Short: "Make a strategy from a file for freqtrade",
 		Long: "Adopt makes ./<slug> with the file as it is, and an environment. Signals, ROI, stops, " +
 			"callbacks,\n" +
 			"protections and parameters are carried over; what cannot be is refused by name and line, " +

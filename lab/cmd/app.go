@@ -465,7 +465,7 @@ func (a *App) help(c *cobra.Command) {
 func (a *App) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command...]",
-		Short: "Say what a command does",
+		Short: "Explain a command",
 		Long: "Help prints what a command does, its examples and its flags, as --help after the " +
 			"command does.",
 		Example: Examples("lab help run", "lab help runs verify"),

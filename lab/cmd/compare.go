@@ -24,7 +24,7 @@ type compareOptions struct {
 	Split              string `flag:"split" usage:"walk_forward or a split id (default walk_forward)" complete:"splits"`
 	OnlyChanged        bool   `flag:"only-changed" usage:"leave out parameters and metrics that are equal in all runs"`
 	Sort               string `flag:"sort" usage:"order by this metric, best first (default: by run id)" complete:"metrics"`
-	Top                int    `flag:"top" usage:"show only so many runs (default: all)" min:"1"`
+	Top                int    `flag:"top" usage:"show at most so many runs (default: all)" min:"1"`
 	RevealTest         bool   `flag:"reveal-test" usage:"show the locked test metrics; this is noted, and later new trials of the family are post_peek"`
 	Format             string `flag:"format" usage:"table, json, csv or md" default:"table" values:"table,json,csv,md"`
 	FailOnIncomparable bool   `flag:"fail-on-incomparable" usage:"exit 3 if the numbers of the runs do not mean the same"`

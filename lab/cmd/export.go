@@ -24,7 +24,7 @@ import (
 func dataExportCommand(a *App) *cobra.Command {
 	var o struct {
 		Out       string `flag:"out" usage:"file to write, .csv or .parquet (required); one that exists is refused"`
-		NoHoldout bool   `flag:"no-holdout" usage:"leave out the candles that are held out"`
+		NoHoldout bool   `flag:"no-holdout" usage:"without the candles that are held out"`
 	}
 	c := &cobra.Command{
 		Use:   "export <dataset> --out FILE",

@@ -28,9 +28,9 @@ type falsifyOptions struct {
 	Profile      string   `flag:"profile" usage:"a file with other counts and thresholds than falsify-profile/2"`
 	PrintProfile bool     `flag:"print-profile" usage:"print the profile that would be used, and attack nothing"`
 	Full         bool     `flag:"full" usage:"999 replays instead of 199, and the whole search on shuffled candles"`
-	Only         []string `flag:"only" usage:"make this test alone; may be repeated" split:","`
-	Skip         []string `flag:"skip" usage:"leave this test out; may be repeated" split:","`
-	Force        bool     `flag:"force" usage:"attack again what was attacked; the result must be the same"`
+	Only         []string `flag:"only" usage:"make only this test; may be repeated" split:","`
+	Skip         []string `flag:"skip" usage:"skip this test; may be repeated" split:","`
+	Force        bool     `flag:"force" usage:"attack again even if there is a result; it must be the same"`
 	RevealTest   bool     `flag:"reveal-test" usage:"show the locked test metrics of the run; this is noted, and later new trials of the family are post_peek"`
 	Workers      int      `flag:"workers" usage:"how many replays are made side by side (default: number of CPUs)"`
 }

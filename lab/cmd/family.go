@@ -215,7 +215,7 @@ func familyRunCommand(a *App) *cobra.Command {
 	var o searchOptions
 	c := &cobra.Command{
 		Use:   "run <slug>",
-		Short: "Execute a registered search, or go on with it",
+		Short: "Execute or continue a registered search",
 		Long: "Run plays every trial of a plan on its walk-forward windows, never on validation or test, " +
 			"says what the\n" +
 			"search as a whole would have earned, selects one trial by the plan's rule and says what so " +

@@ -28,7 +28,7 @@ func gcCommand(a *App) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Say what takes how much on the disk, and remove what nothing refers to",
+		Short: "Show what takes how much disk space, and remove what nothing refers to",
 		Long: "Gc lists what each kind of file takes, and what nothing refers to: earlier versions of " +
 			"candles\nand inputs, cut candles, unfinished fetches, copies of programs, leftovers of what " +
 			"was killed. With --yes these\nare removed. Whatever a run, a plan, a candidate, a hold-out or " +

@@ -232,7 +232,7 @@ func printSDK(w io.Writer, u sdkUpdated) {
 // validateOptions are the flags of lab validate.
 type validateOptions struct {
 	folderOption
-	NoTest      bool          `flag:"no-test" usage:"leave the author's tests out"`
+	NoTest      bool          `flag:"no-test" usage:"skip the author's tests"`
 	TestTimeout time.Duration `flag:"test-timeout" usage:"how long the tests may run"`
 }
 

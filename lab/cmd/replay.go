@@ -19,7 +19,7 @@ func replayCommand(a *App) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "replay <capsule>",
-		Short: "Repeat the failure that a capsule tells of",
+		Short: "Repeat the failure in a capsule",
 		Long: "Replay plays what failed once more, with the plugin and the candles that the state " +
 			"directory has by their\n" +
 			"hashes, or else with the candles of the capsule, and compares the fingerprint of the failure.",

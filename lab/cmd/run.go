@@ -39,7 +39,7 @@ type runOptions struct {
 	Request    string   `flag:"request" usage:"a request.json: exactly its plugin, candles, parameters and rules instead of lab.json"`
 	Trial      string   `flag:"trial" usage:"PLAN:INDEX, a trial of a search: executed in full, its result must be the same"`
 	Candidate  string   `flag:"candidate" usage:"a packed revision: exactly its program, parameters, candles and rules" complete:"candidates"`
-	Force      bool     `flag:"force" usage:"execute again what is answered; the result must be the same"`
+	Force      bool     `flag:"force" usage:"execute again even if there is a result; it must be the same"`
 	NoReuse    bool     `flag:"no-reuse" usage:"execute and store nothing, for timing"`
 	RevealTest bool     `flag:"reveal-test" usage:"show the locked test metrics; this is noted, and later new trials of the family are post_peek"`
 }

@@ -19,7 +19,7 @@ import (
 type checkOptions struct {
 	controlOption
 	jsonOption
-	KeyFile  string `flag:"key" usage:"file of a private key with the role shadow or replay, another one than the worker's"`
+	KeyFile  string `flag:"key" usage:"file of a private key with the role shadow or replay, other than the worker's"`
 	Root     string `flag:"artifact-root" default:".assay" usage:"folder for work; the default is looked for in the folders above, too"`
 	Folder   string `flag:"connectors" env:"SERVICE_CONNECTORS" usage:"folder of exchange connectors (default: connectors beside the executable)"`
 	Endpoint string `flag:"endpoint" usage:"fetch from this address instead of the exchange's own, for example a test venue on loopback; disputes no attested day"`

@@ -113,7 +113,7 @@ func (o *newKeyOptions) write(path string, w World) (crypto.Signer, error) {
 func keysEncrypt(w World) *cobra.Command {
 	var o struct {
 		passphraseOption
-		Old string `flag:"old-passphrase-file" usage:"file with the passphrase that an encrypted key has now"`
+		Old string `flag:"old-passphrase-file" usage:"file with the present passphrase of an encrypted key"`
 	}
 	cmd := &cobra.Command{
 		Use: "encrypt FILE...", Short: "Encrypt private key files with a passphrase, or change it",
@@ -187,7 +187,7 @@ type trustOptions struct {
 	Principal string   `flag:"principal" usage:"the person or program that holds it"`
 	Roles     []string `flag:"role" split:"," usage:"lab, replay, risk, approver, operator, host or shadow, repeatable" complete:"lab,replay,risk,approver,operator,host,shadow"`
 	Valid     string   `flag:"valid" default:"365d" usage:"how long the key counts"`
-	Revoke    bool     `flag:"revoke" usage:"let the key count no more"`
+	Revoke    bool     `flag:"revoke" usage:"revoke the key"`
 	Require   string   `flag:"require-signature" usage:"true or false: must bundles be signed? Needs no --pub" values:"true,false"`
 	Expires   string   `flag:"expires" usage:"how long trust.json as a whole counts from now, such as 365d; needs no --pub"`
 	File      string   `flag:"file" usage:"the file to edit (default trust.json in the state folder)"`

@@ -29,7 +29,7 @@ type approveOptions struct {
 	signing
 	Stage  string `flag:"stage" usage:"paper, canary or live" values:"paper,canary,live"`
 	Role   string `flag:"role" usage:"risk or approver; with --resume by default the one that trust.json gives the key" values:"risk,approver"`
-	Resume bool   `flag:"resume" usage:"let a stopped revision go on"`
+	Resume bool   `flag:"resume" usage:"resume a stopped revision"`
 	Waive  string `flag:"waive" usage:"let this gate pass for at most 7 days; needs --reason"`
 }
 
