@@ -95,7 +95,7 @@ func TestNoChallenge(t *testing.T) {
 		"no data":      {leaf, "/data", two},
 		"no candles":   {leaf, "/data", &bundle.Bundle{}},
 		"no timeframe": {leaf, "/strategy/timeframes/0", listed("1x", "2023-01-01T00:00:00Z", "2024-01-01T00:00:00Z")},
-		"no leaf":      {"A0", "no SHA-256", listed("1h", "2023-01-01T00:00:00Z", "2024-01-01T00:00:00Z")},
+		"no leaf":      {"A0", "not a SHA-256", listed("1h", "2023-01-01T00:00:00Z", "2024-01-01T00:00:00Z")},
 		"no times":     {leaf, "/data/0", listed("1h", "", "")},
 		"one candle":   {leaf, "no common range of 2", listed("1d", "2023-01-01T00:00:00Z", "2023-01-02T00:00:00Z")},
 		"apart": {leaf, "no common range", listed("1h", "2023-01-01T00:00:00Z", "2023-02-01T00:00:00Z",

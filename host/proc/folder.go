@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/assay-run/assay/host/base/file"
 )
@@ -102,4 +103,10 @@ func (f *socketFolder) remove() {
 			sockets.Workdir = nil
 		}
 	})
+}
+
+// isOwn reports whether a file belongs to the user of this process.
+func isOwn(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid()
 }

@@ -135,12 +135,6 @@ func (c *Child) socketPath(address string) (string, error) {
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 
-// isOwn reports whether a file belongs to the user of this process.
-func isOwn(info os.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(s.Uid) == os.Geteuid()
-}
-
 // identity is a file as it was at a moment. Any change of what it contains changes it:
 // the kernel sets the time of the last change at every write, change of mode or of
 // name, and offers no way to set it back.

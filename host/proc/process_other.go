@@ -45,12 +45,6 @@ func (c *Child) socketPath(address string) (string, error) { return address, nil
 // watchMemory watches nothing: here there is no sandbox.
 func watchMemory(*Child, *sandbox.Policy) {}
 
-// isOwn reports whether a file belongs to the user of this process.
-func isOwn(info os.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(s.Uid) == os.Geteuid()
-}
-
 // identity would distinguish a file from a changed one; here nothing does.
 type identity struct{}
 

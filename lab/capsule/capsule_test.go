@@ -115,7 +115,7 @@ func TestDecodeRefuses(t *testing.T) {
 			"not the id"},
 		{"a path for a plugin",
 			replace(`"sdk_version":"","sha256":"`+someHash, `"sdk_version":"","sha256":"../x`),
-			"/inputs/plugin/sha256", "no SHA-256"},
+			"/inputs/plugin/sha256", "is not a SHA-256"},
 		{"candles that are not counted", replace(`"rows":2`, `"rows":3`), "/data_slice/series/0/rows",
 			"count"},
 		{"a candle of words", replace(`"0.5"`, `"x"`), "", "not a number"},

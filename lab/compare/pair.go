@@ -162,7 +162,7 @@ func (p *Pair) compare(a, b []float64, returns metric.Returns, seed uint64) {
 	for i := range a {
 		d[i] = a[i] - b[i]
 	}
-	p.MeanDifference = rounded(stat.Mean(d))
+	p.MeanDifference = new(metric.Round(stat.Mean(d)))
 	var why stat.Reason
 	if p.DaysNeeded, why = daysNeeded(d, returns); why != "" {
 		p.none(why, "days_needed")
@@ -181,13 +181,13 @@ func (p *Pair) compare(a, b []float64, returns metric.Returns, seed uint64) {
 		p.none(why, "ci95", "p")
 	} else {
 		p.CI95, p.P = &[2]float64{metric.Round(interval.Low), metric.Round(interval.High)},
-			rounded(interval.P)
+			new(metric.Round(interval.P))
 	}
 	if stat.AllEqual(a) || stat.AllEqual(b) {
 		p.none(stat.ZeroVariance, "p_sharpe_better")
 		return
 	}
-	p.PSharpeBetter = rounded(sharpeBetter(a, b, plan))
+	p.PSharpeBetter = new(metric.Round(sharpeBetter(a, b, plan)))
 }
 
 // daysNeeded is the minimum track record (2012) of a difference, at a benchmark of 0.
@@ -249,11 +249,6 @@ func (m *moments) ratio() float64 {
 		return math.Inf(int(math.Copysign(1, mean)))
 	}
 	return mean / math.Sqrt(variance)
-}
-
-func rounded(x float64) *float64 {
-	x = metric.Round(x)
-	return &x
 }
 
 // Selection is what a search has done to the numbers of a run: N and the looks at the

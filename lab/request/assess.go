@@ -178,7 +178,7 @@ func overfit(in metric.Input, seed uint64) (*artifact.Overfitting, error) {
 		return o, nil
 	}
 	ratio, t, shape := m.Mean/m.SD, float64(m.N), sharpe.ShapeOf(m)
-	o.SR, o.Skew, o.KurtRaw = rounded(ratio), rounded(m.Skew), rounded(m.Kurt)
+	o.SR, o.Skew, o.KurtRaw = new(metric.Round(ratio)), new(metric.Round(m.Skew)), new(metric.Round(m.Kurt))
 	o.PSR0 = e.number("psr0")(sharpe.PSR2012(ratio, 0, t, shape))
 	se, why := sharpe.SE(ratio, t, shape)
 	o.SRSE = e.number("sr_se")(se, why)
@@ -217,7 +217,7 @@ func (e estimates) number(name string) func(float64, stat.Reason) *float64 {
 			e.of.Undefined[name] = why
 			return nil
 		}
-		return rounded(x)
+		return new(metric.Round(x))
 	}
 }
 
@@ -232,11 +232,6 @@ func (e estimates) days(returns metric.Returns, ratio float64, shape sharpe.Shap
 		return nil
 	}
 	return &days
-}
-
-func rounded(x float64) *float64 {
-	x = metric.Round(x)
-	return &x
 }
 
 // stresses are what makes repetitions harder, by id as in lab.json.

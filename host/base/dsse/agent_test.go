@@ -70,7 +70,7 @@ func signs(t *testing.T, p256 *ecdsa.PrivateKey, log ed25519.PrivateKey) {
 			t.Error("an agent has given a key away")
 		}
 	}
-	if err := dsse.Encrypt(path, []byte("secret")); err == nil || !strings.Contains(err.Error(), "does not give") {
+	if err := dsse.Encrypt(path, []byte("secret")); err == nil || !strings.Contains(err.Error(), "does not export") {
 		t.Errorf("encrypted: %v", err)
 	}
 	key, err := dsse.ReadKey(place(t, log))
@@ -165,7 +165,7 @@ func TestAgentThatDoesNotSign(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = dsse.Sign("t", []byte("p"), key)
-	refused("a signature of something else", err, "no signature of this key")
+	refused("a signature of something else", err, "not a signature of this key")
 }
 
 // TestOpenSSHAgent is the same with the agent of OpenSSH, where it is installed.

@@ -237,7 +237,7 @@ func TestReplayStart(t *testing.T) {
 		settings, want string
 	}{
 		{`{"market":"replay","source":"mine"}`, ""},
-		{`{"market":"replay","source":"mine","start":"2027-01-01"}`, "behind the stored candles"},
+		{`{"market":"replay","source":"mine","start":"2027-01-01"}`, "after the stored candles"},
 		{`{"market":"replay","source":"nobody"}`, "nobody"},
 		{`{"market":"replay","source":"mine","start":"2025-02-31"}`, "not a time"},
 	} {

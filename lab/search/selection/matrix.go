@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
 	"github.com/assay-run/assay/lab/stat/deflate"
@@ -246,8 +247,9 @@ func (e estimates) resample(ctx context.Context, l *TrialList, m *matrix, most i
 	if err != nil {
 		return err
 	}
-	e.of.DSRMax, test.P, test.Reached = rounded(found.Probability), rounded(found.P), &found.Reached
-	test.MeanBlock = rounded(block.Stationary)
+	e.of.DSRMax = new(metric.Round(found.Probability))
+	test.P, test.Reached = new(metric.Round(found.P)), &found.Reached
+	test.MeanBlock = new(metric.Round(block.Stationary))
 	return nil
 }
 
@@ -320,7 +322,7 @@ func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holdin
 		return err
 	}
 	_, rc := panel.RealityCheck()
-	e.of.RCP = rounded(rc.P)
+	e.of.RCP = new(metric.Round(rc.P))
 	spa, why, err := panel.SPA(ctx, block.Stationary)
 	if err != nil {
 		return err
@@ -328,7 +330,8 @@ func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holdin
 	if why != "" {
 		e.none(why, "spa_p.lower", "spa_p.consistent", "spa_p.upper")
 	} else {
-		e.of.SPAP = SPA{rounded(spa.Lower.P), rounded(spa.Consistent.P), rounded(spa.Upper.P)}
+		e.of.SPAP = SPA{new(metric.Round(spa.Lower.P)), new(metric.Round(spa.Consistent.P)),
+			new(metric.Round(spa.Upper.P))}
 	}
 	step, why, err := panel.StepM(ctx, block.Stationary, alpha)
 	if err != nil {

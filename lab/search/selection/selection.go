@@ -115,7 +115,7 @@ func (l *TrialList) Select(ctx context.Context, holding Holding, seed uint64) (*
 	out := &Result{
 		Selection: Selection{
 			NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NTrialsSource: Source,
-			NEff: rounded(m.alike.NEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
+			NEff: new(metric.Round(m.alike.NEff)), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
 			Undefined: map[string]stat.Reason{},
 		},
 		Series: len(m.columns), T: l.countDays(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
@@ -155,7 +155,7 @@ func noted(undefined map[string]stat.Reason, name string, into **float64) func(f
 			undefined[name] = why
 			return
 		}
-		*into = rounded(x)
+		*into = new(metric.Round(x))
 	}
 }
 
@@ -210,11 +210,6 @@ func (x sample) deflated(trials deflate.Trials, rho float64) (of2014, of2025 ans
 	trials.N = 1
 	alone, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, trials, 0)
 	return of2014, answer{min(now.Probability, alone.Probability), why}
-}
-
-func rounded(x float64) *float64 {
-	x = metric.Round(x)
-	return &x
 }
 
 // The verdicts of selection_bias.
