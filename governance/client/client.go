@@ -70,11 +70,11 @@ func New(o Options) (*Client, error) {
 	base, err := url.Parse(cmp.Or(o.URL, DefaultURL))
 	switch {
 	case err != nil:
-		return nil, errors.New("the address of the control plane is not a URL: write one such as " + DefaultURL)
+		return nil, errors.New("the control plane's address is not a URL: write one such as " + DefaultURL)
 	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", base.RawQuery != "",
 		base.Fragment != "":
-		return nil, fmt.Errorf("%s is not the address of a control plane: write one such as %s", base.Redacted(),
-			DefaultURL)
+		return nil, fmt.Errorf("%s is not the address of a control plane: write one such as %s",
+			base.Redacted(), DefaultURL)
 	}
 	if len(o.Key) > 0 {
 		if _, err := ledger.ParseKey(o.Key); err != nil {

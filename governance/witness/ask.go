@@ -236,7 +236,8 @@ func (w *Witnesses) take(i int, c translog.Checkpoint, body string) error {
 	key := w.at[i].Key
 	list, err := translog.Cosignatures(c.Text()+"\n"+body, key)
 	if err != nil || len(list) != 1 {
-		return fmt.Errorf("the answer of witness %s is not a cosignature by the key %s", key.Witness, key.VKey())
+		return fmt.Errorf("the answer of witness %s is not a cosignature by the key %s", key.Witness,
+			key.VKey())
 	}
 	if !w.adopt(c, list[0].Line) {
 		w.last[i] = c.Size

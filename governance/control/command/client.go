@@ -45,7 +45,8 @@ const (
 func newClient(set *flags.Set, base string) (*client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usagef("%s: %q is no address such as http://127.0.0.1:8010", set.Source("control-url"), base)
+		return nil, usagef("%s: %q is not an address such as http://127.0.0.1:8010",
+			set.Source("control-url"), base)
 	}
 	return &client{strings.TrimSuffix(base, "/"), &http.Client{Timeout: callTime}}, nil
 }

@@ -139,8 +139,8 @@ func (k *agentKey) SignMessage(_ io.Reader, message []byte, opts crypto.SignerOp
 	var made *ssh.Signature
 	err = k.ask(func(a agent.ExtendedAgent) error {
 		if made, err = a.Sign(k.key, message); err != nil {
-			return fmt.Errorf("the agent does not sign: it is locked, has lost the key, or its user refused: %w",
-				err)
+			return fmt.Errorf("the agent does not sign: it is locked, has lost the key, "+
+				"or its user refused: %w", err)
 		}
 		return nil
 	})

@@ -70,7 +70,8 @@ func signs(t *testing.T, p256 *ecdsa.PrivateKey, log ed25519.PrivateKey) {
 			t.Error("an agent has given a key away")
 		}
 	}
-	if err := dsse.Encrypt(path, []byte("secret")); err == nil || !strings.Contains(err.Error(), "does not export") {
+	if err := dsse.Encrypt(path, []byte("secret")); err == nil ||
+		!strings.Contains(err.Error(), "does not export") {
 		t.Errorf("encrypted: %v", err)
 	}
 	key, err := dsse.ReadKey(place(t, log))

@@ -44,7 +44,8 @@ func Sorted(list []Violation) []Violation {
 }
 
 // appendViolations takes the leaves: what stands above them only reports that something below is wrong.
-func appendViolations(list []Violation, e *jsonschema.ValidationError, unknown func(string) string) []Violation {
+func appendViolations(list []Violation, e *jsonschema.ValidationError,
+	unknown func(string) string) []Violation {
 	at := ""
 	for _, token := range e.InstanceLocation {
 		at += "/" + digest.PointerStep(token)

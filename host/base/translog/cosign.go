@@ -33,8 +33,8 @@ type WitnessKey struct {
 func NewWitnessKey(name string, public ed25519.PublicKey) (WitnessKey, error) {
 	if name == "" || len(name) > maxWitnessName || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r == '+' || unicode.IsSpace(r) }) {
-		return WitnessKey{}, fmt.Errorf("%q is not the name of a witness: write one such as witness.example.com, "+
-			"without blanks and +", name[:min(len(name), maxWitnessName)])
+		return WitnessKey{}, fmt.Errorf("%q is not the name of a witness: write one such as "+
+			"witness.example.com, without blanks and +", name[:min(len(name), maxWitnessName)])
 	}
 	if len(public) != ed25519.PublicKeySize {
 		return WitnessKey{}, errors.New("the key of a witness is not an Ed25519 key")

@@ -280,7 +280,8 @@ func unpack(text []byte) (map[string][]byte, error) {
 		_, twice := files[h.Name]
 		if h.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(h.Name)) ||
 			path.Clean(h.Name) != h.Name || strings.Contains(h.Name, `\`) || twice {
-			return nil, fmt.Errorf("archive: %.80q is not a plain file of its own inside of the folder", h.Name)
+			return nil, fmt.Errorf("archive: %.80q is not a plain file of its own inside the folder",
+				h.Name)
 		}
 		b, err := io.ReadAll(io.LimitReader(r, maxRun+1))
 		if err != nil {
