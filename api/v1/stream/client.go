@@ -72,7 +72,8 @@ func (h *Hub) admit(conn *websocket.Conn, linger func()) {
 	}
 }
 
-// enqueue hands a frame to a client without waiting. It needs the lock.
+// enqueue hands a frame to a client without waiting. The back-pressure rule: a client whose outbox is full is
+// dropped. It needs the lock.
 func (h *Hub) enqueue(c *client, m message) {
 	if c.left {
 		return
@@ -90,7 +91,7 @@ func (h *Hub) enqueue(c *client, m message) {
 	}
 }
 
-// drop closes a client that does not keep up. It needs the lock.
+// drop closes a client that does not keep up, with code 4008. It needs the lock.
 func (h *Hub) drop(c *client) {
 	h.dropped++
 	h.leave(c, closeSlow, "too slow")
