@@ -23,7 +23,7 @@ func main() {
 	os.Exit(code)
 }
 
-// terminal says that f is a character device, which is near enough for redrawing a line.
+// terminal reports whether f is a character device, which is near enough for redrawing a line.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

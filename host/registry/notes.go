@@ -78,7 +78,7 @@ func (o Overview) SetNote(ctx context.Context, n Note) (Note, error) {
 	return n, err
 }
 
-// Mark tells whether a row of run_metadata has changed: equal marks mean equal rows.
+// Mark shows whether a row of run_metadata has changed: equal marks mean equal rows.
 type Mark struct {
 	RunID, Status, CompletedAt string
 	Size                       int

@@ -102,7 +102,7 @@ func point(class, text string) page.Point {
 	return page.Point{Class: class, Mark: page.Mark(class), Text: text}
 }
 
-// test says whether a look at the locked test is recorded. Its numbers are never here.
+// test writes whether a look at the locked test is recorded. Its numbers are never here.
 func (d *run) test() page.Point {
 	has := false
 	for _, s := range d.report.Splits {

@@ -208,8 +208,8 @@ func NewAsset(data []byte, header http.Header) *Asset {
 	return NewMadeAsset(func() []byte { return data }, header)
 }
 
-// NewMadeAsset returns a file whose content is what a function returns. It is called once, and not
-// before somebody asks.
+// NewMadeAsset returns a file whose content is what a function returns. It is called once, at
+// the first request.
 func NewMadeAsset(content func() []byte, header http.Header) *Asset {
 	return &Asset{header: header, body: sync.OnceValue(func() assetBody { return packBody(content()) })}
 }

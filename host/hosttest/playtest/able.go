@@ -40,7 +40,7 @@ type Ability struct {
 	denied func(sdk.Rejection) sdk.Intents
 }
 
-// Abilities are what must be the same in all modes; short says whether they may also sell short.
+// Abilities are what must be the same in all modes, with short also of selling short.
 func Abilities(short bool) []Ability {
 	all, turn, most := sdk.AllCash(), 0, 0.4
 	if short {
