@@ -165,7 +165,7 @@ func witnessesOf(urls, keys []string) (list []witness.At, err error) {
 	return list, nil
 }
 
-// findArtifacts finds what holds runs/: auto and off are none where there is no such folder.
+// findArtifacts finds what holds runs/; auto is none where there is no such folder.
 func (c *serveConfig) findArtifacts(root string, w World) (err error) {
 	switch {
 	case root == "off":
@@ -176,14 +176,14 @@ func (c *serveConfig) findArtifacts(root string, w World) (err error) {
 			return nil
 		}
 	case !bucket.Is(root):
-		if info, err := os.Stat(root); err != nil || !info.IsDir() {
-			return usagef("--artifact-root: %s is not a folder", root)
-		}
 		if root, err = filepath.Abs(root); err != nil {
 			return err
 		}
 	}
-	if c.artifacts, err = bucket.NewRoot(root, w.getenv); err != nil {
+	if c.artifacts, err = bucket.NewRoot(root, w.getenv); err == nil {
+		err = c.artifacts.Check(context.Background())
+	}
+	if err != nil {
 		return usagef("--artifact-root: %v", err)
 	}
 	return nil

@@ -67,14 +67,25 @@ func Open(address string, getenv func(string) string) (*Bucket, error) {
 
 func endpoint(text string) (*url.URL, error) {
 	at, err := url.Parse(text)
-	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.Trim(at.Path, "/") != "" {
-		return nil, errors.New("AWS_ENDPOINT_URL is no address of a store: write https://HOST or http://HOST:PORT")
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.User != nil ||
+		strings.Trim(at.Path, "/") != "" {
+		return nil, errors.New("AWS_ENDPOINT_URL is no address of a store: write https://HOST or " +
+			"http://HOST:PORT")
 	}
 	return at, nil
 }
 
 // String returns the address.
 func (b *Bucket) String() string { return scheme + path.Join(b.bucket, b.prefix) }
+
+// Check asks whether the bucket is there and may be used. The error says what is not.
+func (b *Bucket) Check(ctx context.Context) error {
+	there, err := b.client.BucketExists(ctx, b.bucket)
+	if err == nil && !there {
+		err = minio.ErrorResponse{Code: minio.NoSuchBucket}
+	}
+	return b.explain("open", ".", err)
+}
 
 // Put stores a file. A reader finds the old content or the new one, never a part.
 func (b *Bucket) Put(ctx context.Context, name string, content []byte) error {
@@ -142,13 +153,13 @@ func (b *Bucket) explain(op, name string, err error) error {
 		return nil
 	}
 	switch answer := minio.ToErrorResponse(err); {
-	case answer.Code == minio.NoSuchKey, answer.StatusCode == http.StatusNotFound && answer.Code != minio.NoSuchBucket:
+	case answer.Code == minio.NoSuchKey:
 		err = fs.ErrNotExist
 	case answer.Code == minio.NoSuchBucket:
 		err = fmt.Errorf("there is no bucket %q", b.bucket)
 	case answer.StatusCode == http.StatusForbidden:
-		err = fmt.Errorf("%w: the store refuses this key (%s): look at AWS_ACCESS_KEY_ID and the policy of the bucket",
-			fs.ErrPermission, answer.Code)
+		err = fmt.Errorf("%w: the store refuses this key (%s): look at AWS_ACCESS_KEY_ID and the policy of "+
+			"the bucket", fs.ErrPermission, answer.Code)
 	}
 	return &fs.PathError{Op: op, Path: b.String() + "/" + name, Err: err}
 }
@@ -180,7 +191,7 @@ type Root struct {
 	bucket *Bucket
 }
 
-// NewRoot returns the root of a path or of an address. That the folder is there is seen when it is opened.
+// NewRoot returns the root of a path or of an address. Whether it is there is seen when it is opened.
 func NewRoot(text string, getenv func(string) string) (*Root, error) {
 	if !Is(text) {
 		return &Root{folder: text}, nil
@@ -198,6 +209,17 @@ func (r *Root) String() string {
 		return r.bucket.String()
 	}
 	return r.folder
+}
+
+// Check reports what keeps the root from being used.
+func (r *Root) Check(ctx context.Context) error {
+	if r.bucket != nil {
+		return r.bucket.Check(ctx)
+	}
+	if info, err := os.Stat(r.folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", r.folder)
+	}
+	return nil
 }
 
 // Open opens the files, until done is called or ctx ends.
