@@ -21,6 +21,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/field"
@@ -77,7 +78,9 @@ func (s *submission) take(r *request) (*edge.Answer, error) {
 	p.opts.At.Reach("ingest.judged")
 	out := &store.Outcome{}
 	if s.fresh || len(s.list) > 0 {
-		if out, err = p.store.Update(r.Context(), s.write); err != nil {
+		ctx := r.Context()
+		out, err = p.store.Update(ctx, func(t *store.Tx) error { return s.write(ctx, t) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +159,7 @@ func (s *submission) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.attest(s.p.store.Attested); err != nil {
+	if err := s.attest(ctx, s.p.store.Attested); err != nil {
 		return err
 	}
 	err = s.p.store.Look(func(w *promotion.World, _ ledger.View) error { return s.checkShadows(w) })
@@ -164,10 +167,10 @@ func (s *submission) judge(ctx context.Context) error {
 		return err
 	}
 	s.p.opts.At.Reach("ingest.attested")
-	if !s.fresh || s.p.opts.ArtifactRoot == "" {
+	if !s.fresh || s.p.opts.Artifacts == nil {
 		return nil
 	}
-	found, err := readArtifacts(ctx, s.p.opts.ArtifactRoot, s.post)
+	found, err := readArtifacts(ctx, s.p.opts.Artifacts, s.post)
 	s.artifacts = found
 	s.p.opts.At.Reach("ingest.artifacts")
 	return err
@@ -186,7 +189,7 @@ func (s *submission) mayBegin(w *promotion.World) error {
 }
 
 // attest is step 5. Of a file that is known, what was recorded is not judged again.
-func (s *submission) attest(recorded func(paeSHA256, keyID string) bool) error {
+func (s *submission) attest(ctx context.Context, recorded func(paeSHA256, keyID string) bool) error {
 	if s.fresh {
 		recorded = nil
 	}
@@ -198,7 +201,7 @@ func (s *submission) attest(recorded func(paeSHA256, keyID string) bool) error {
 		return refused
 	}
 	s.list = list
-	if err := s.checkDrills(); err != nil {
+	if err := s.checkDrills(ctx); err != nil {
 		return err
 	}
 	if s.fresh {
@@ -210,7 +213,7 @@ func (s *submission) attest(recorded func(paeSHA256, keyID string) bool) error {
 }
 
 // checkDrills holds what is new of drills against the records of their runs.
-func (s *submission) checkDrills() error {
+func (s *submission) checkDrills(ctx context.Context) error {
 	for i := range s.list {
 		d, ok := s.list[i].Parsed.Predicate.(*bundle.Drill)
 		if !ok || s.list[i].Known {
@@ -220,7 +223,7 @@ func (s *submission) checkDrills() error {
 		if refused := evidence.CheckDrill(d, &s.post.Bundle, at, s.p.opts.Now()); refused != nil {
 			return refused
 		}
-		if !sameRecord(s.p.opts.ArtifactRoot, d) {
+		if !sameRecord(ctx, s.p.opts.Artifacts, d) {
 			refused := field.Refuse(bundle.InvalidDrill, at,
 				"the record differs from that of this run below the artifact root")
 			refused.Reason = bundle.ReasonRecord
@@ -231,7 +234,7 @@ func (s *submission) checkDrills() error {
 }
 
 // write appends what is new. What may have changed since it was judged is judged again.
-func (s *submission) write(t *store.Tx) error {
+func (s *submission) write(ctx context.Context, t *store.Tx) error {
 	w := t.World()
 	if w.Trust() != s.trust || !slices.Equal(w.Excluded(s.id), s.excluded) {
 		s.trust, s.excluded = w.Trust(), w.Excluded(s.id)
@@ -239,7 +242,7 @@ func (s *submission) write(t *store.Tx) error {
 			_, ok := t.Attested(&bundle.Attestation{PAESHA256: paeSHA256, KeyID: keyID})
 			return ok
 		}
-		if err := s.attest(recorded); err != nil {
+		if err := s.attest(ctx, recorded); err != nil {
 			return err
 		}
 	}
@@ -477,21 +480,21 @@ type artifacts struct {
 	evidence []bundle.RunEvidence
 }
 
-// readArtifacts reads the artifacts below a folder, from which no link leads out. A file
-// that is not there is missing; one that is another is refused.
-func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artifacts, error) {
+// readArtifacts reads the artifacts below a root. A file that is not there is missing; one that
+// is another is refused.
+func readArtifacts(ctx context.Context, root *bucket.Root, post *bundle.Post) (artifacts, error) {
 	found := artifacts{all: true}
-	root, err := os.OpenRoot(folder)
+	files, done, err := root.Open(ctx)
 	if err != nil { // the folder is away: none of its files is there
-		root = nil
+		files = nil
 	} else {
-		defer root.Close()
+		defer done()
 	}
 	for i, a := range post.Bundle.Artifacts {
 		if err := ctx.Err(); err != nil {
 			return found, err // no client waits for the answer any more
 		}
-		sum, size, err := hashFile(root, a.Name, a.Size)
+		sum, size, err := hashFile(files, a.Name, a.Size)
 		switch {
 		case err != nil:
 			// Not there, not readable or a way out of the folder: nothing was verified.
@@ -505,7 +508,7 @@ func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artif
 		}
 	}
 	found.evidence, err = evidence.Check(&post.Bundle, post.Pointer, func(name, sum string) ([]byte, error) {
-		return readFile(root, name, sum)
+		return readFile(files, name, sum)
 	})
 	if !found.all {
 		found.evidence = nil
@@ -518,15 +521,15 @@ const maxEvidence = 64 << 20
 
 // readFile reads a file with this hash. One that has another, is too large or is not there is
 // missing: those that the bundle lists were held against their hashes before.
-func readFile(root *os.Root, name, sum string) ([]byte, error) {
-	if root == nil {
+func readFile(files fs.FS, name, sum string) ([]byte, error) {
+	if files == nil {
 		return nil, fs.ErrNotExist
 	}
-	info, err := root.Stat(name)
+	info, err := fs.Stat(files, name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxEvidence {
 		return nil, fs.ErrNotExist
 	}
-	f, err := root.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, fs.ErrNotExist
 	}
@@ -538,21 +541,21 @@ func readFile(root *os.Root, name, sum string) ([]byte, error) {
 	return text, nil
 }
 
-// sameRecord reports whether the record of a drill is the one below a folder, where that is there.
-func sameRecord(folder string, d *bundle.Drill) bool {
-	if folder == "" {
+// sameRecord reports whether the record of a drill is the one below a root, where that is there.
+func sameRecord(ctx context.Context, root *bucket.Root, d *bundle.Drill) bool {
+	if root == nil {
 		return true
 	}
-	root, err := os.OpenRoot(folder)
+	files, done, err := root.Open(ctx)
 	if err != nil {
 		return true
 	}
-	defer root.Close()
-	info, err := root.Stat("runs/" + d.RunID + "/" + evidence.MetadataName)
+	defer done()
+	info, err := fs.Stat(files, "runs/"+d.RunID+"/"+evidence.MetadataName)
 	if err != nil || !info.Mode().IsRegular() {
 		return true
 	}
-	_, err = readFile(root, "runs/"+d.RunID+"/"+evidence.MetadataName, digest.SHA256Hex([]byte(d.Metadata)))
+	_, err = readFile(files, "runs/"+d.RunID+"/"+evidence.MetadataName, digest.SHA256Hex([]byte(d.Metadata)))
 	return err == nil
 }
 
@@ -560,11 +563,11 @@ func sameRecord(folder string, d *bundle.Drill) bool {
 var errNotRegular = errors.New("not a regular file")
 
 // hashFile reads a file, but nothing of one that has another size than it should.
-func hashFile(root *os.Root, name string, want int64) (sum string, size int64, err error) {
-	if root == nil {
+func hashFile(files fs.FS, name string, want int64) (sum string, size int64, err error) {
+	if files == nil {
 		return "", 0, fs.ErrNotExist
 	}
-	info, err := root.Stat(name)
+	info, err := fs.Stat(files, name)
 	if err != nil {
 		return "", 0, err
 	}
@@ -574,7 +577,7 @@ func hashFile(root *os.Root, name string, want int64) (sum string, size int64, e
 	if info.Size() != want {
 		return "", info.Size(), nil
 	}
-	f, err := root.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return "", 0, err
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/hosttest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 type receipt struct {
@@ -243,6 +245,44 @@ func TestArtifacts(t *testing.T) {
 	if err := os.WriteFile(at(1), whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	again := doc.Bundle
+	again.SealRequest.RequestedStage = bundle.Paper
+	r = read(t, submit(t, p, http.StatusCreated, must[*bundle.Document](t)(bundle.Seal(again))))
+	if !slices.Equal(r.Rungs, []string{"hash_claimed", "hash_verified"}) || len(r.Warnings) > 0 {
+		t.Errorf("all there: %v %v", r.Rungs, r.Warnings)
+	}
+}
+
+// TestArtifactsInABucket: a plane reads from a bucket what it would read from a folder.
+func TestArtifactsInABucket(t *testing.T) {
+	ring.Proof(t, "builds an S3 store")
+	store := hosttest.OpenBucket(t)
+	for name, value := range store.Env() {
+		t.Setenv(name, value)
+	}
+	p := plane(t, planetest.Options{ArtifactRoot: store.Address()})
+	root := t.TempDir()
+	doc := artifactBundle(t, root, 3)
+	put := func(i int, change string) {
+		t.Helper()
+		name := doc.Bundle.Artifacts[i].Name
+		text := must[[]byte](t)(os.ReadFile(filepath.Join(root, filepath.FromSlash(name))))
+		text = append([]byte(change), text[len(change):]...)
+		if err := planetest.Put(p.Root, map[string][]byte{name: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(0, "")
+	put(1, "C")
+	if a := submit(t, p, http.StatusBadRequest, doc); a.Code() != "ARTIFACT_HASH_MISMATCH" {
+		t.Errorf("another file: %s", a.Body)
+	}
+	put(1, "")
+	r := read(t, submit(t, p, http.StatusCreated, doc))
+	if !slices.Equal(r.Rungs, []string{"hash_claimed"}) || r.Warnings[0].Pointer != "/bundle/artifacts/2" {
+		t.Errorf("one is missing: %v %v", r.Rungs, r.Warnings)
+	}
+	put(2, "")
 	again := doc.Bundle
 	again.SealRequest.RequestedStage = bundle.Paper
 	r = read(t, submit(t, p, http.StatusCreated, must[*bundle.Document](t)(bundle.Seal(again))))

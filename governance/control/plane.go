@@ -25,6 +25,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
+	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/base/failpoint"
@@ -33,8 +34,8 @@ import (
 // Options are what a plane is made of.
 type Options struct {
 	Store *store.Store
-	// ArtifactRoot is the folder that holds runs/, "" to leave artifacts unread.
-	ArtifactRoot string
+	// Artifacts is what holds runs/, nil to leave artifacts unread.
+	Artifacts *bucket.Root
 	// Hosts are the names that a Host header may carry besides loopback.
 	Hosts  []string
 	Now    func() time.Time

@@ -80,6 +80,7 @@ func openPlane(a *App, o *planeOptions) (*client.Client, error) {
 type candidateOptions struct {
 	folderOption
 	planeOptions
+	bucketOption
 	Run       string `flag:"run" usage:"the baseline (default: the newest plan's selected run, else the newest completed)"`
 	Candidate string `flag:"candidate" usage:"a packed revision: its program, parameters and data, with what was run since" complete:"candidates"`
 	Stage     string `flag:"stage" usage:"how far it is meant to go: research, paper, canary or live (default paper)" values:"research,paper,canary,live"`
@@ -211,6 +212,9 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 		}
 		if away != nil { // what was packed stays
 			return candidate.PlaneError(away)
+		}
+		if err := o.pushListed(ctx, a, h, &packed.Bundle); err != nil {
+			return err
 		}
 		receipt, err = candidate.Submit(ctx, plane, packed)
 		return err

@@ -49,7 +49,7 @@ func exitOf(code string) int {
 		candidate.CodeIngestRefused, candidate.CodeNotAnswered, request.CodeTrialDiverged:
 		return exitFailed
 	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable,
-		codeRegistryUnreachable, codeNotPromoted, codeFetchStopped, codeDatasetBusy,
+		codeRegistryUnreachable, codeBucketUnreachable, codeNotPromoted, codeFetchStopped, codeDatasetBusy,
 		codeConnectorUnavailable, codeLabBusy, codeQueue:
 		return exitOpen
 	case request.CodeInternal, request.CodeRunIDCollision:

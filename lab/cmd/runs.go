@@ -22,10 +22,11 @@ import (
 )
 
 func runsCommand(a *App) *cobra.Command {
-	return a.Group("runs", "The registry of runs: list, show, verify",
+	return a.Group("runs", "The registry of runs: list, show, verify, share",
 		"The registry holds a row for every run of the lab and of the service that shares the state "+
 			"directory.",
-		runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a), runsMigrateCommand(a))
+		runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a), runsMigrateCommand(a),
+		runsPushCommand(a), runsPullCommand(a))
 }
 
 func runsListCommand(a *App) *cobra.Command {

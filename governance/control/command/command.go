@@ -45,6 +45,12 @@ type World struct {
 	Version  string
 }
 
+// getenv returns a variable, "" where it is not set.
+func (w World) getenv(name string) string {
+	value, _ := w.Env(name)
+	return value
+}
+
 // usageError is a command line that is refused; refusal reports that the answer is no;
 // unreachable that there was none.
 type usageError struct{ message string }

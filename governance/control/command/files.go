@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/ledger/verify"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/translog"
@@ -25,7 +26,7 @@ type verifyOptions struct {
 	Key       string   `flag:"key" usage:"governance.pub: the plane's statement key"`
 	Root      string   `flag:"trusted-root" usage:"trusted_root.json: the log's key"`
 	Trust     string   `flag:"trust" usage:"trust.json: whose attestations count"`
-	Artifacts string   `flag:"artifact-root" usage:"folder that holds runs/"`
+	Artifacts string   `flag:"artifact-root" usage:"what holds runs/: a folder, or s3://BUCKET/PREFIX"`
 	Log       bool     `flag:"log" usage:"check a whole log instead of files"`
 	Since     []string `flag:"since" usage:"checkpoint that was kept earlier and that the log must continue, repeatable: what /checkpoint answered, or control/log/checkpoint.json of a host"`
 	Witnesses []string `flag:"witness-key" usage:"verifier key of a witness that must have cosigned the seals' checkpoints, repeatable"`
@@ -63,8 +64,20 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 	case !o.Log && len(names) == 0:
 		return usagef("name the files to verify, or --log")
 	}
-	opts := verify.Options{ArtifactRoot: o.Artifacts}
+	var opts verify.Options
 	var err error
+	if o.Artifacts != "" {
+		root, err := bucket.NewRoot(o.Artifacts, o.w.getenv)
+		if err != nil {
+			return usagef("--artifact-root: %v", err)
+		}
+		files, done, err := root.Open(cmd.Context())
+		if err != nil {
+			return usagef("--artifact-root: %v", err)
+		}
+		defer done()
+		opts.Artifacts = files
+	}
 	if opts.Witnesses, err = translog.NewQuorum(o.Witnesses, o.Quorum); err != nil {
 		return usagef("--witness-key, --witness-quorum: %v", err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
+	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/flags"
@@ -42,7 +43,7 @@ type serveOptions struct {
 	stateOption
 	passphraseOption
 	Origin       string   `flag:"log-origin" env:"SERVICE_GOVERNANCE_LOG_ORIGIN" usage:"the log's name, a DNS name; fixed at the first start (default governance.local)"`
-	ArtifactRoot string   `flag:"artifact-root" env:"SERVICE_GOVERNANCE_ARTIFACT_ROOT" default:"auto" usage:"folder that holds runs/; auto is the state folder's parent if it does, off reads none"`
+	ArtifactRoot string   `flag:"artifact-root" env:"SERVICE_GOVERNANCE_ARTIFACT_ROOT" default:"auto" usage:"what holds runs/: a folder, or s3://BUCKET/PREFIX; auto is the state folder's parent if it does, off reads none"`
 	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy: a file, or default or solo, which are built in (default policy.json in the state folder, else default)"`
 	Trust        string   `flag:"trust" env:"SERVICE_GOVERNANCE_TRUST" usage:"whose signatures count (default trust.json in the state folder, else none)"`
 	Labs         []string `flag:"lab" usage:"lab program whose runs count, repeatable (default the lab beside this program, else any build)" complete:"file"`
@@ -56,15 +57,16 @@ type serveOptions struct {
 
 // serveConfig is the effective configuration.
 type serveConfig struct {
-	bind                                              edge.Bind
-	level                                             hclog.Level
-	stateDir, origin, artifactRoot, policy, trustFile string
-	database, databaseName, advertise                 string
-	exposed                                           bool // the password is in the command line
-	witnesses                                         []witness.At
-	quorum                                            int
-	unlock                                            dsse.Unlock
-	labs                                              []string
+	bind                                edge.Bind
+	level                               hclog.Level
+	stateDir, origin, policy, trustFile string
+	database, databaseName, advertise   string
+	artifacts                           *bucket.Root // nil reads none
+	exposed                             bool         // the password is in the command line
+	witnesses                           []witness.At
+	quorum                              int
+	unlock                              dsse.Unlock
+	labs                                []string
 }
 
 func serveCommand(w World) *cobra.Command {
@@ -111,7 +113,7 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 		return cfg, bad("behind-proxy", "%q is not 1, 0, true or false", o.BehindProxy)
 	}
 	cfg = serveConfig{
-		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin, artifactRoot: o.ArtifactRoot,
+		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin,
 		policy: o.Policy, labs: o.Labs, database: o.Database, advertise: o.Advertise,
 		trustFile: o.Trust, bind: edge.Bind{
 			Host: o.Host, Port: int(port), Prefix: variables, AllowedHosts: o.Hosts,
@@ -138,7 +140,7 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 			cfg.bind.AllowedHosts = append(cfg.bind.AllowedHosts, strings.TrimSpace(name))
 		}
 	}
-	return cfg, cfg.findArtifacts()
+	return cfg, cfg.findArtifacts(o.ArtifactRoot, w)
 }
 
 // witnessesOf pairs addresses and keys.
@@ -163,24 +165,26 @@ func witnessesOf(urls, keys []string) (list []witness.At, err error) {
 	return list, nil
 }
 
-// findArtifacts resolves auto and off.
-func (c *serveConfig) findArtifacts() error {
-	switch c.artifactRoot {
-	case "off":
-		c.artifactRoot = ""
-	case "auto":
-		c.artifactRoot = ""
-		parent := filepath.Dir(c.stateDir)
-		if info, err := os.Stat(filepath.Join(parent, "runs")); err == nil && info.IsDir() {
-			c.artifactRoot = parent
+// findArtifacts finds what holds runs/; auto is none where there is no such folder.
+func (c *serveConfig) findArtifacts(root string, w World) (err error) {
+	switch {
+	case root == "off":
+		return nil
+	case root == "auto":
+		root = filepath.Dir(c.stateDir)
+		if info, err := os.Stat(filepath.Join(root, "runs")); err != nil || !info.IsDir() {
+			return nil
 		}
-	default:
-		info, err := os.Stat(c.artifactRoot)
-		if err != nil || !info.IsDir() {
-			return usagef("--artifact-root: %s is not a folder", c.artifactRoot)
+	case !bucket.Is(root):
+		if root, err = filepath.Abs(root); err != nil {
+			return err
 		}
-		c.artifactRoot, err = filepath.Abs(c.artifactRoot)
-		return err
+	}
+	if c.artifacts, err = bucket.NewRoot(root, w.getenv); err == nil {
+		err = c.artifacts.Check(context.Background())
+	}
+	if err != nil {
+		return usagef("--artifact-root: %v", err)
 	}
 	return nil
 }
@@ -270,7 +274,7 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(edge.URL(ln), "http://"), ":")
 	plane := control.New(control.Options{
-		Store: s, ArtifactRoot: cfg.artifactRoot,
+		Store: s, Artifacts: cfg.artifacts,
 		Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
 		Witnesses: asked,
 	})
@@ -313,7 +317,7 @@ func (c *serveConfig) report(
 		logger.Info("this plane only reads, until it is the writer", "writer", standing.Address)
 	}
 	logger.Info("configuration", "state_dir", c.stateDir, "database",
-		cmp.Or(c.databaseName, store.DatabaseFile), "artifact_root", cmp.Or(c.artifactRoot, "off"),
+		cmp.Or(c.databaseName, store.DatabaseFile), "artifact_root", c.artifacts,
 		"log_level", c.level.String(),
 		"behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts)
 	if d := s.Damage(); d != nil {

@@ -1,6 +1,7 @@
 package planetest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
+	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/digest"
 )
 
@@ -222,8 +224,17 @@ func Evidence(b *bundle.Bundle) []bundle.RunEvidence {
 	return list
 }
 
-// Put writes files below a folder.
+// Put writes files below a folder, or into the bucket that the environment of the test names.
 func Put(root string, files map[string][]byte) error {
+	if bucket.Is(root) {
+		b, err := bucket.Open(root, os.Getenv)
+		for name, text := range files {
+			if err == nil {
+				err = b.Put(context.Background(), name, text)
+			}
+		}
+		return err
+	}
 	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

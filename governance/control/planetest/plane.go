@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
+	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
@@ -106,7 +108,11 @@ func Open(o Options) (*Plane, error) {
 			return nil, errors.Join(err, inner.Close(), p.Store.Close())
 		}
 	}
-	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now,
+	root, err := bucket.NewRoot(o.ArtifactRoot, os.Getenv)
+	if err != nil {
+		return nil, errors.Join(err, inner.Close(), p.Store.Close())
+	}
+	plane := control.New(control.Options{Store: p.Store, Artifacts: root, Now: p.Now,
 		Logger: o.Logger, Witnesses: asked, At: o.At})
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel

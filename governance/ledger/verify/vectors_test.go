@@ -436,8 +436,8 @@ func TestVectors(t *testing.T) {
 			}
 			report := Verify(files,
 				Options{Key: readVector(t, v.Key), TrustedRoot: readVector(t, v.Root),
-					Trust:        readVector(t, v.Trust),
-					ArtifactRoot: filepath.Join(vectorDir, v.Artifact)})
+					Trust:     readVector(t, v.Trust),
+					Artifacts: folder(t, filepath.Join(vectorDir, v.Artifact))})
 			failed := report.Failed()
 			slices.Sort(failed)
 			if !slices.Equal(failed, v.Fails) || report.OK() != (len(v.Fails) == 0) {

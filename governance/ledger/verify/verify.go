@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -33,8 +34,8 @@ type Options struct {
 	Key         []byte // --key: governance.pub, PEM
 	TrustedRoot []byte // --trusted-root: trusted_root.json
 	Trust       []byte // --trust: trust.json
-	// ArtifactRoot is the folder that holds runs/, "" to leave artifacts unread.
-	ArtifactRoot string
+	// Artifacts is --artifact-root, which holds runs/; nil leaves artifacts unread.
+	Artifacts fs.FS
 	// Since are checkpoints that were kept earlier: the log of the seals must continue them, which takes
 	// the answer to /log/consistency among the files.
 	Since []File
@@ -206,7 +207,7 @@ func (v *verifier) limits() {
 		v.skip("that a control plane accepted anything: no seal was given that can be read")
 	}
 	for _, c := range v.bundles {
-		if v.opts.ArtifactRoot == "" && len(c.artifacts) > 0 {
+		if v.opts.Artifacts == nil && len(c.artifacts) > 0 {
 			v.skip("%s of %s: no --artifact-root was given", plural(len(c.artifacts), "artifact"), c.name)
 		}
 	}

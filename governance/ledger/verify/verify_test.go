@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,7 @@ func TestArtifacts(t *testing.T) {
 				check(t, os.WriteFile(path, []byte(text), 0o600))
 			}
 			opts := s.trusted()
-			opts.ArtifactRoot = root
+			opts.Artifacts = folder(t, root)
 			if report := Verify(s.file(handed...), opts); !report.OK() {
 				t.Fatal(lines(report))
 			}
@@ -119,10 +120,18 @@ func TestArtifacts(t *testing.T) {
 		})
 	}
 	opts := s.trusted()
-	opts.ArtifactRoot = filepath.Join(t.TempDir(), "none")
+	opts.Artifacts = folder(t, t.TempDir())
 	if Verify(s.file(handed...), opts).OK() {
-		t.Error("a root that does not exist is ok")
+		t.Error("a root without the files is ok")
 	}
+}
+
+// folder is the files below a folder, from which no link leads out.
+func folder(t *testing.T, path string) fs.FS {
+	root, err := os.OpenRoot(path)
+	check(t, err)
+	t.Cleanup(func() { check(t, root.Close()) })
+	return root.FS()
 }
 
 // TestOptionalArtifact: one that is not required may be missing, and that is said.
@@ -134,7 +143,7 @@ func TestOptionalArtifact(t *testing.T) {
 		}
 		identify(t, b)
 	})
-	report := Verify([]File{{Name: "candidate_bundle.json", Data: text}}, Options{ArtifactRoot: t.TempDir()})
+	report := Verify([]File{{Name: "candidate_bundle.json", Data: text}}, Options{Artifacts: folder(t, t.TempDir())})
 	if !report.OK() || !strings.Contains(lines(report), "2 artifacts: not required and not there") {
 		t.Error(lines(report))
 	}

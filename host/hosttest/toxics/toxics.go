@@ -8,14 +8,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/host/hosttest"
 )
 
 // Server makes proxies.
@@ -25,20 +25,7 @@ type Server struct {
 	last   atomic.Int64 // number of the newest proxy
 }
 
-// build compiles toxiproxy once for a test binary.
-var build = sync.OnceValues(func() (string, error) {
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("go list -m: %w", err)
-	}
-	module := filepath.Join(string(bytes.TrimSpace(root)), "host", "hosttest", "toxics", "server")
-	out, err := exec.Command("go", "-C", module, "tool", "-n", "server").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go tool -n server: %w\n%s", err, out)
-	}
-	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
-	return string(lines[len(lines)-1]), nil
-})
+var build = sync.OnceValues(func() (string, error) { return hosttest.Tool("toxics/server", "server") })
 
 // Start starts a server for t.
 func Start(t testing.TB) *Server {
@@ -47,61 +34,16 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 5 {
-		s, err := start(t, program)
-		if err == nil {
-			return s
-		}
-		t.Logf("toxiproxy: %v", err)
-	}
-	t.Fatal("toxiproxy did not start")
-	return nil
-}
-
-// start starts the program on a port that was free a moment ago: it cannot choose one itself.
-func start(t testing.TB, program string) (*Server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		return nil, err
-	}
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(program, "-host", host, "-port", port)
-	dieWithParent(cmd)
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	s := &Server{
-		api: "http://" + net.JoinHostPort(host, port),
-		// One connection a request: none stays open when the test is over.
-		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second},
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
+	// One connection a request: none stays open when the test is over.
+	s := &Server{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+		Timeout: 10 * time.Second}}
+	hosttest.Serve(t, func(host, port string) *exec.Cmd {
+		return exec.Command(program, "-host", host, "-port", port)
+	}, func(at string) error {
+		s.api = "http://" + at
+		return s.call(http.MethodGet, "/version", nil, nil)
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		err := s.call(http.MethodGet, "/version", nil, nil)
-		if err == nil {
-			return s, nil
-		}
-		select {
-		case exit := <-ended:
-			ended <- exit
-			return nil, fmt.Errorf("it ended: %w", exit)
-		default:
-		}
-		if time.Now().After(deadline) {
-			return nil, err
-		}
-	}
+	return s
 }
 
 // call sends a request to toxiproxy's API and reads its answer into result, if there is one.

@@ -1,0 +1,204 @@
+// Package share copies what a run consists of between a state directory and the bucket of a team: its
+// folder, and the program that decided it. Everything is hashed on the way, and a run whose metadata.json
+// is in the bucket is there as a whole.
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/bucket"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/registry"
+)
+
+const (
+	metadataName = "metadata.json"
+	// maxFile is the size in bytes of the largest file that is copied: one request stores it.
+	maxFile = 4 << 30
+)
+
+// Copier copies between the two places.
+type Copier struct {
+	Bucket   *bucket.Bucket
+	StateDir string
+	Store    *artifact.Store
+}
+
+// Copied is what became of a run.
+type Copied struct {
+	RunID string `json:"run_id"`
+	// Files counts what was copied, 0 where everything was there.
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+func runName(runID, name string) string { return "runs/" + runID + "/" + name }
+
+func (c *Copied) count(text []byte) { c.Files, c.Bytes = c.Files+1, c.Bytes+int64(len(text)) }
+
+// Push copies a run into the bucket; row is the payload of its registry row, which says what its files are. A
+// run that is there already is left as it is: the error is an [*artifact.MismatchError] where it is another
+// one, or where a file here is not what row says.
+func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
+	m, err := artifact.DecodeMetadata(row)
+	if err != nil {
+		return Copied{}, err
+	}
+	done := Copied{RunID: m.RunID}
+	there, err := c.metadata(ctx, m.RunID)
+	if err == nil {
+		err = c.same(row, there)
+		return done, err
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return done, err
+	}
+	if err := c.pushProgram(ctx, m, &done); err != nil {
+		return done, err
+	}
+	for _, f := range m.Artifacts {
+		if f.Size > maxFile {
+			return done, fmt.Errorf("%s of %s has %d bytes, at most %d can be copied", f.Name, m.RunID,
+				f.Size, int64(maxFile))
+		}
+		text, err := c.Store.Read(m, f.Name)
+		if err != nil {
+			return done, err
+		}
+		if err := c.Bucket.Put(ctx, runName(m.RunID, f.Name), text); err != nil {
+			return done, err
+		}
+		done.count(text)
+	}
+	text, err := os.ReadFile(filepath.Join(c.Store.Dir(m.RunID), metadataName))
+	if err != nil {
+		return done, err
+	}
+	if err := c.same(row, text); err != nil {
+		return done, err
+	}
+	done.count(text)
+	return done, c.Bucket.Put(ctx, runName(m.RunID, metadataName), text)
+}
+
+// same reports a metadata.json that does not describe the run of a row.
+func (c *Copier) same(row, text []byte) error {
+	m, err := artifact.DecodeMetadata(text)
+	if err == nil && registry.SameResult(row, m) {
+		return nil
+	}
+	run := ""
+	if m, err := artifact.DecodeMetadata(row); err == nil {
+		run = m.RunID
+	}
+	return &artifact.MismatchError{RunID: run, Problems: []string{
+		"metadata.json in the bucket or in its folder describes another run than the registry"}}
+}
+
+func (c *Copier) metadata(ctx context.Context, runID string) ([]byte, error) {
+	return c.Bucket.Get(ctx, runName(runID, metadataName), artifact.MaxBuffered)
+}
+
+// program is where a program is, here and there; "" of a run that has none.
+func (c *Copier) program(m *artifact.Metadata) (name, path string) {
+	if m.Plugin.SHA256 == "" {
+		return "", ""
+	}
+	return "plugins/" + m.Plugin.SHA256, filepath.Join(c.StateDir, "plugins", m.Plugin.SHA256)
+}
+
+func (c *Copier) pushProgram(ctx context.Context, m *artifact.Metadata, done *Copied) error {
+	name, path := c.program(m)
+	if name == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a clean-up took it; its source builds it again
+	}
+	if err != nil {
+		return err
+	}
+	if digest.SHA256Hex(text) != m.Plugin.SHA256 {
+		return fmt.Errorf("%s is not the program that its name says: remove it", path)
+	}
+	if _, err := fs.Stat(c.Bucket.FS(ctx), name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	done.count(text)
+	return c.Bucket.Put(ctx, name, text)
+}
+
+// Pull copies a run out of the bucket to its place here, if it is not there. The error wraps fs.ErrNotExist
+// where the bucket does not have it, and is an [*artifact.MismatchError] where it has another one.
+func (c *Copier) Pull(ctx context.Context, row []byte) (Copied, error) {
+	m, err := artifact.DecodeMetadata(row)
+	if err != nil {
+		return Copied{}, err
+	}
+	done := Copied{RunID: m.RunID}
+	if !c.Store.Has(m.RunID) {
+		if err := c.pullFolder(ctx, row, &done); err != nil {
+			return done, err
+		}
+	}
+	return done, c.pullProgram(ctx, m, &done)
+}
+
+func (c *Copier) pullFolder(ctx context.Context, row []byte, done *Copied) error {
+	text, err := c.metadata(ctx, done.RunID)
+	if err != nil {
+		return err
+	}
+	if err := c.same(row, text); err != nil {
+		return err
+	}
+	m, err := artifact.DecodeMetadata(text)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{metadataName: text}
+	done.count(text)
+	for _, f := range m.Artifacts {
+		text, err := c.Bucket.Get(ctx, runName(m.RunID, f.Name), f.Size)
+		if err != nil {
+			return err
+		}
+		files[f.Name] = text
+		done.count(text)
+	}
+	_, err = c.Store.Receive(m.RunID, files)
+	return err
+}
+
+func (c *Copier) pullProgram(ctx context.Context, m *artifact.Metadata, done *Copied) error {
+	name, path := c.program(m)
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	text, err := c.Bucket.Get(ctx, name, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // whoever pushed the run had it no more
+	}
+	if err != nil {
+		return err
+	}
+	if digest.SHA256Hex(text) != m.Plugin.SHA256 {
+		return &artifact.MismatchError{RunID: m.RunID, Problems: []string{name + " has other content"}}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	done.count(text)
+	return file.Write(path, text, 0o500)
+}
