@@ -102,9 +102,9 @@ func (r *Record) Lift() {
 	r.over = true
 }
 
-// roomy returns a list with room for one more. A full one gets room for what a run of known length adds at the
-// rate so far, else for as much again: append would grow a large one by a quarter, and copy it several times
-// over in a long run.
+// roomy returns a list with room for one more. A full one gets room for what a run of known length adds at
+// the rate so far, else for as much again: append would grow a large one by a quarter, and copy it several
+// times over in a long run.
 func roomy[T any](r *Record, size int64, list []T) []T {
 	n := len(list)
 	if n < cap(list) {

@@ -6,8 +6,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestRoomy: a list of a run of known length is copied a few times, and has little room left at its end; a burst
-// takes no more than mostGrowth times what is there.
+// TestRoomy: a list of a run of known length is copied a few times, and has little room left at its end; a
+// burst takes no more than mostGrowth times what is there.
 func TestRoomy(t *testing.T) {
 	play := func(steps int, atStep func(step int) int) (copies int, list []int64) {
 		r := NewRecord(RecordOptions{Steps: int64(steps), NoMemoryLimit: true})

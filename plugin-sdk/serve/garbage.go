@@ -5,9 +5,9 @@ import (
 	"runtime/metrics"
 )
 
-// The runtime collects from a heap of 4 MB on, which costs the simulation of a small strategy a tenth of its
-// time; with garbagePercent it does from 8 MB on. A strategy that keeps more than smallHeap gets the runtime's
-// own share, and one that sets a share keeps it.
+// The runtime collects from a heap of 4 MB on, which costs the simulation of a small strategy a tenth of
+// its time; with garbagePercent it does from 8 MB on. A strategy that keeps more than smallHeap gets the
+// runtime's own share, and one that sets a share keeps it.
 const (
 	garbagePercent = 200
 	usualPercent   = 100
