@@ -127,14 +127,14 @@ func WriteSeries(w io.Writer, p Published) error {
 		}
 		b = binary.AppendUvarint(b, uint64(len(a.Time)))
 		before := market.Time(0)
-		for _, at := range a.Time {
-			b = binary.AppendVarint(b, int64(at-before))
-			before = at
-		}
-		for _, v := range a.Values {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-		}
-		if _, err := z.Write(b); err != nil {
+		err := errors.Join(writeRows(z, string(b), len(a.Time), func(b []byte, i int) []byte {
+			step := a.Time[i] - before
+			before = a.Time[i]
+			return binary.AppendVarint(b, int64(step))
+		}), writeRows(z, "", len(a.Values), func(b []byte, i int) []byte {
+			return binary.LittleEndian.AppendUint64(b, math.Float64bits(a.Values[i]))
+		}))
+		if err != nil {
 			return err
 		}
 		b = b[:0]

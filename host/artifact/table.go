@@ -84,54 +84,54 @@ func writeRows(w io.Writer, header string, n int, row func(b []byte, i int) []by
 }
 
 func appendTrade(b []byte, clock *clockWriter, t *market.Trade) []byte {
-	b = append(append(b, t.ID.String()...), ',')
+	b = append(t.ID.Append(b), ',')
 	b = append(appendText(b, string(t.Symbol)), ',')
 	b = append(append(b, t.Direction.String()...), ',')
-	b = append(appendMoney(b, t.Quantity), ',')
+	b = append(market.AppendDecimal(b, t.Quantity), ',')
 	b = append(clock.append(b, t.EntryTime), ',')
-	b = append(appendMoney(b, t.EntryPrice), ',')
+	b = append(market.AppendDecimal(b, t.EntryPrice), ',')
 	b = append(clock.append(b, t.ExitTime), ',')
-	b = append(appendMoney(b, t.ExitPrice), ',')
-	b = append(appendMoney(b, t.GrossPnL), ',')
-	b = append(appendMoney(b, t.Fees), ',')
-	b = append(appendMoney(b, t.Slippage), ',')
-	b = append(appendMoney(b, t.PnL), ',')
+	b = append(market.AppendDecimal(b, t.ExitPrice), ',')
+	b = append(market.AppendDecimal(b, t.GrossPnL), ',')
+	b = append(market.AppendDecimal(b, t.Fees), ',')
+	b = append(market.AppendDecimal(b, t.Slippage), ',')
+	b = append(market.AppendDecimal(b, t.PnL), ',')
 	b = append(appendNumber(b, t.Return), ',')
 	b = append(appendText(b, string(t.ExitReason)), ',')
 	b = append(strconv.AppendInt(b, int64(t.CandlesHeld), 10), ',')
 	b = append(appendNumber(b, float64(t.ExitTime-t.EntryTime)/1000), ',')
-	b = append(appendMoney(b, t.MAE), ',')
-	b = append(appendMoney(b, t.MFE), ',')
+	b = append(market.AppendDecimal(b, t.MAE), ',')
+	b = append(market.AppendDecimal(b, t.MFE), ',')
 	b = append(appendText(b, t.EntryTag), ',')
 	b = append(appendText(b, t.ExitTag), ',')
 	for i, id := range t.OrderIDs {
 		if i > 0 {
 			b = append(b, ';')
 		}
-		b = append(b, id.String()...)
+		b = id.Append(b)
 	}
 	b = append(b, ',')
 	return append(strconv.AppendBool(b, t.Ambiguous), '\n')
 }
 
 func appendOrder(b []byte, clock *clockWriter, o *market.Order) []byte {
-	b = append(append(b, o.ID.String()...), ',')
+	b = append(o.ID.Append(b), ',')
 	b = append(appendText(b, o.Ref), ',')
 	b = append(appendText(b, string(o.Symbol)), ',')
 	b = append(append(b, o.Side.String()...), ',')
 	b = append(append(b, o.Type.String()...), ',')
 	b = append(append(b, o.Role.String()...), ',')
 	b = append(append(b, o.TimeInForce.String()...), ',')
-	b = append(appendMoney(b, o.Quantity), ',')
-	b = append(appendMoney(b, o.FilledQuantity), ',')
+	b = append(market.AppendDecimal(b, o.Quantity), ',')
+	b = append(market.AppendDecimal(b, o.FilledQuantity), ',')
 	b = append(appendPrice(b, o.LimitPrice), ',')
 	b = append(appendPrice(b, o.StopPrice), ',')
 	b = append(appendPrice(b, o.AveragePrice), ',')
 	b = append(append(b, o.Status.String()...), ',')
-	b = append(appendMoney(b, o.Fee), ',')
+	b = append(market.AppendDecimal(b, o.Fee), ',')
 	b = append(appendText(b, o.Symbol.Quote()), ',')
 	b = append(strconv.AppendBool(b, o.ReduceOnly), ',')
-	b = append(append(b, o.ParentID.String()...), ',')
+	b = append(o.ParentID.Append(b), ',')
 	b = append(appendText(b, o.Tag), ',')
 	b = append(appendText(b, string(o.Reason)), ',')
 	b = append(appendText(b, o.ExchangeID), ',')
@@ -141,20 +141,20 @@ func appendOrder(b []byte, clock *clockWriter, o *market.Order) []byte {
 }
 
 func appendFill(b []byte, clock *clockWriter, f *market.Fill) []byte {
-	b = append(append(b, f.ID.String()...), ',')
-	b = append(append(b, f.OrderID.String()...), ',')
+	b = append(f.ID.Append(b), ',')
+	b = append(f.OrderID.Append(b), ',')
 	b = append(appendText(b, string(f.Symbol)), ',')
 	b = append(append(b, f.Side.String()...), ',')
-	b = append(appendMoney(b, f.Quantity), ',')
-	b = append(appendMoney(b, f.Price), ',')
-	b = append(appendMoney(b, f.ReferencePrice), ',')
-	b = append(appendMoney(b, f.Slippage), ',')
-	b = append(appendMoney(b, f.Fee), ',')
+	b = append(market.AppendDecimal(b, f.Quantity), ',')
+	b = append(market.AppendDecimal(b, f.Price), ',')
+	b = append(market.AppendDecimal(b, f.ReferencePrice), ',')
+	b = append(market.AppendDecimal(b, f.Slippage), ',')
+	b = append(market.AppendDecimal(b, f.Fee), ',')
 	b = append(appendText(b, f.Symbol.Quote()), ',')
 	b = append(append(b, f.Liquidity.String()...), ',')
 	b = append(clock.append(b, f.Time), ',')
-	b = append(appendMoney(b, f.PositionAfter), ',')
-	b = append(appendMoney(b, f.RealizedPnL), ',')
+	b = append(market.AppendDecimal(b, f.PositionAfter), ',')
+	b = append(market.AppendDecimal(b, f.RealizedPnL), ',')
 	b = append(strconv.AppendBool(b, f.Ambiguous), ',')
 	return append(appendText(b, f.Tag), '\n')
 }
@@ -201,17 +201,12 @@ func (k *keptText) append(b []byte, x float64) []byte {
 	return append(b, k.text...)
 }
 
-// appendMoney writes a decimal in full, without trailing zeros.
-func appendMoney(b []byte, d decimal.Decimal) []byte {
-	return append(b, d.Trim(0).String()...)
-}
-
-// appendPrice is appendMoney for what may be absent: it writes nothing for 0.
+// appendPrice writes a decimal that may be absent: nothing for 0.
 func appendPrice(b []byte, d decimal.Decimal) []byte {
 	if d.IsZero() {
 		return b
 	}
-	return appendMoney(b, d)
+	return market.AppendDecimal(b, d)
 }
 
 // appendAmount writes a float64 in full, with as few digits as distinguish it from its

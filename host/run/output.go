@@ -205,13 +205,13 @@ func (s *PluginOutput) extend(a *artifact.Annotation, p wire.Series) {
 	s.lose(int64(len(p.Times) - n))
 }
 
-// withRoom returns a list with room for n more: for all of a point per step once a quarter is there, twice
+// withRoom returns a list with room for n more: for all of a point per step once a sixteenth is there, twice
 // as long before. Append would grow a long one by a quarter, copy it several times over, and fill the room.
 func withRoom[T any](list []T, n, all int) []T {
 	if len(list)+n <= cap(list) {
 		return list
 	}
-	if 4*len(list) < all {
+	if 16*len(list) < all {
 		all = 2 * len(list)
 	}
 	bigger := make([]T, len(list), max(len(list)+n, all))

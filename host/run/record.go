@@ -35,6 +35,7 @@ type Record struct {
 	now      market.Time
 	closes   []metric.Closes
 	window   int64 // first step of the window
+	steps    int   // points of equity to expect, 0 if unknown
 	rejected int64 // orders, those of the warm-up left out
 	clamped  int64 // orders
 	guarded  int64 // intents that their guards have dropped
@@ -58,7 +59,7 @@ func NewRecord(o RecordOptions) *Record {
 	n := int(o.Steps)
 	column := func() []float64 { return make([]float64, 0, n) }
 	r := &Record{
-		memory: newMemoryLimit(o.NoMemoryLimit), lines: o.Lines, window: o.Window,
+		memory: newMemoryLimit(o.NoMemoryLimit), lines: o.Lines, window: o.Window, steps: n,
 		closes: make([]metric.Closes, len(o.Symbols)),
 		curve: artifact.EquityCurve{
 			Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),
@@ -101,16 +102,25 @@ func (r *Record) Lift() {
 	r.over = true
 }
 
-// roomy doubles a full slice: append would grow a large one by a quarter, and copy
-// it several times over in a long run.
-func roomy[T any](m *memoryLimit, size int64, list []T) []T {
-	if len(list) < cap(list) {
+// roomy returns a list with room for one more. A full one gets room for what a run of known length adds at
+// the rate so far, else for as much again: append would grow a large one by a quarter, and copy it several
+// times over in a long run.
+func roomy[T any](r *Record, size int64, list []T) []T {
+	n := len(list)
+	if n < cap(list) {
 		return list
 	}
-	more := max(1024, 2*len(list))
-	m.add(size * int64(more-cap(list)))
-	return append(make([]T, 0, more), list...)
+	room := max(1024, 2*n)
+	if done := len(r.curve.Time); done > 0 && done <= r.steps && n > 0 {
+		whole := n * r.steps / done
+		room = min(max(n+n/4, whole+whole/16), mostGrowth*n)
+	}
+	r.memory.add(size * int64(room-cap(list)))
+	return append(make([]T, 0, room), list...)
 }
+
+// mostGrowth bounds what a burst of orders takes.
+const mostGrowth = 8
 
 // Intent implements sim.Recorder. What a guard has dropped is counted only.
 func (r *Record) Intent(step int64, in *market.Intent, reason market.Reason) {
@@ -131,7 +141,7 @@ func (r *Record) Order(step int64, o *market.Order) {
 		known, cut = r.orders[i].Status == market.StatusRejected, r.orders[i].Clamped
 		r.orders[i] = *o
 	} else {
-		r.orders = append(roomy(r.memory, orderBytes, r.orders), *o)
+		r.orders = append(roomy(r, orderBytes, r.orders), *o)
 	}
 	if !known && o.Status == market.StatusRejected && o.Reason != "warmup" {
 		r.rejected++
@@ -145,14 +155,14 @@ func (r *Record) Order(step int64, o *market.Order) {
 
 // Fill implements sim.Recorder.
 func (r *Record) Fill(step int64, f *market.Fill) {
-	r.fills = append(roomy(r.memory, fillBytes, r.fills), *f)
+	r.fills = append(roomy(r, fillBytes, r.fills), *f)
 	r.totals.AddFill(f)
 	r.lines.Fill(step, f.Time, f)
 }
 
 // Trade implements sim.Recorder.
 func (r *Record) Trade(_ int64, t *market.Trade) {
-	r.trades = append(roomy(r.memory, tradeBytes, r.trades), *t)
+	r.trades = append(roomy(r, tradeBytes, r.trades), *t)
 }
 
 // Equity implements sim.Recorder. A second call for the same step replaces the

@@ -3,9 +3,12 @@ package market
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"testing"
+
+	"github.com/govalues/decimal"
 	"time"
 )
 
@@ -207,4 +210,24 @@ func ExampleParseTimeframe() {
 	tf, err := ParseTimeframe("4h")
 	fmt.Println(tf.Duration(), err)
 	// Output: 4h0m0s <nil>
+}
+
+// TestAppendDecimal compares with the decimal's own text.
+func TestAppendDecimal(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	check := func(coef int64, scale int) {
+		d := decimal.MustNew(coef, scale)
+		if got, want := string(AppendDecimal([]byte("x"), d)), "x"+d.Trim(0).String(); got != want {
+			t.Fatalf("%d with %d decimals is %s, want %s", coef, scale, got, want)
+		}
+	}
+	for scale := range decimal.MaxScale + 1 {
+		for _, coef := range []int64{0, 1, -1, 10, 100, -1050, math.MaxInt64, math.MinInt64 + 1, 1e18, -1e18} {
+			check(coef, scale)
+		}
+		for range 2000 {
+			check(r.Int64()>>r.IntN(64), scale)
+			check(-(r.Int64N(1000) * 1e15), scale)
+		}
+	}
 }

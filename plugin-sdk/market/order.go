@@ -201,6 +201,9 @@ type OrderID int64
 // String is the id used in JSON: o-000143; "" for zero.
 func (id OrderID) String() string { return formatID('o', int64(id)) }
 
+// Append appends String.
+func (id OrderID) Append(b []byte) []byte { return appendID(b, 'o', int64(id)) }
+
 // MarshalText makes it a JSON string.
 func (id OrderID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
@@ -212,6 +215,9 @@ type FillID int64
 
 // String is the id used in JSON: f-000201; "" for zero.
 func (id FillID) String() string { return formatID('f', int64(id)) }
+
+// Append appends String.
+func (id FillID) Append(b []byte) []byte { return appendID(b, 'f', int64(id)) }
 
 // MarshalText makes it a JSON string.
 func (id FillID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
@@ -225,6 +231,9 @@ type TradeID int64
 // String is the id used in JSON: t-000071; "" for zero.
 func (id TradeID) String() string { return formatID('t', int64(id)) }
 
+// Append appends String.
+func (id TradeID) Append(b []byte) []byte { return appendID(b, 't', int64(id)) }
+
 // MarshalText makes it a JSON string.
 func (id TradeID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
@@ -232,15 +241,41 @@ func (id TradeID) MarshalText() ([]byte, error) { return []byte(id.String()), ni
 func (id *TradeID) UnmarshalText(text []byte) error { return parseID(id, 't', text) }
 
 func formatID(prefix byte, n int64) string {
+	var room [24]byte
+	return string(appendID(room[:0], prefix, n))
+}
+
+func appendID(b []byte, prefix byte, n int64) []byte {
 	if n == 0 {
-		return ""
+		return b
 	}
-	var buf [24]byte
-	b := append(buf[:0], prefix, '-')
+	b = append(b, prefix, '-')
 	for limit := int64(100_000); limit > n && limit > 1; limit /= 10 {
 		b = append(b, '0')
 	}
-	return string(strconv.AppendInt(b, n, 10))
+	return strconv.AppendInt(b, n, 10)
+}
+
+// AppendDecimal appends d in full, without trailing zeros.
+func AppendDecimal(b []byte, d decimal.Decimal) []byte {
+	coef, scale := d.Coef(), d.Scale()
+	for scale > 0 && coef%10 == 0 {
+		coef, scale = coef/10, scale-1
+	}
+	if d.IsNeg() {
+		b = append(b, '-')
+	}
+	var room [20]byte
+	digits := strconv.AppendUint(room[:0], coef, 10)
+	whole := len(digits) - scale
+	switch {
+	case whole <= 0:
+		b = append(b, "0.0000000000000000000"[:len("0.")-whole]...)
+	case scale > 0:
+		b = append(append(b, digits[:whole]...), '.')
+		digits = digits[whole:]
+	}
+	return append(b, digits...)
 }
 
 // parseID takes only the form that formatID gives, so that a number has one text.

@@ -25,6 +25,7 @@ type process struct {
 	once   sync.Once
 	grpc   *grpc.Server
 	linger *time.Timer // ends the process unless another run begins
+	garbage
 }
 
 func newProcess() *process { return &process{stderr: os.Stderr} }
@@ -50,6 +51,20 @@ func (p *process) handshakeDone() {
 func (p *process) oneThread() {
 	if p != nil {
 		runtime.GOMAXPROCS(1)
+	}
+}
+
+// simulationBegins lets a small strategy leave more garbage.
+func (p *process) simulationBegins() {
+	if p != nil {
+		p.letMore()
+	}
+}
+
+// simulationGoesOn looks whether the strategy is small still.
+func (p *process) simulationGoesOn() {
+	if p != nil {
+		p.look()
 	}
 }
 

@@ -30,6 +30,7 @@ type run struct {
 	rows    [][]market.InputRow // by input; of a co-simulation
 	author  *drive.Author
 	notes   *drive.Collector
+	process *process // of a co-simulation
 }
 
 func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strategy sdk.Strategy,
@@ -190,6 +191,7 @@ func (r *run) coSimulate(begin *strategypb.Begin) error {
 	}
 	stopTicker := r.tick()
 	defer stopTicker()
+	r.process.simulationBegins()
 	d := &decider{run: r, total: begin.GetTotalSteps(), step: -1, sent: -1, digest: engine.Digest()}
 	if chunks, ok := feed.(*chunkFeed); ok {
 		chunks.before = d.flush
@@ -321,6 +323,7 @@ func (d *decider) flush() error {
 	if d.step == d.sent {
 		return nil
 	}
+	d.run.process.simulationGoesOn()
 	if err := d.run.sendNotes(); err != nil {
 		return err
 	}

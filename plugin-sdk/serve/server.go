@@ -171,6 +171,7 @@ func (s *server) run(st stream, box *inbox) error {
 		s.process.oneThread()
 		return r.lockstep()
 	}
+	r.process = s.process
 	return r.coSimulate(begin)
 }
 

@@ -82,10 +82,8 @@ func (n *intake) check(in *market.Intent) (int, string) {
 	if !in.Guard.IsValid() {
 		return 0, FaultGuard
 	}
-	for _, x := range numbers(in) {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return 0, "a number is not finite"
-		}
+	if !isFinite(in) {
+		return 0, "a number is not finite"
 	}
 	if in.Symbol == "" {
 		return 0, ""
@@ -98,20 +96,29 @@ func (n *intake) check(in *market.Intent) (int, string) {
 	return 0, "unknown symbol " + strconv.Quote(string(in.Symbol))
 }
 
-func numbers(in *market.Intent) []float64 {
-	list := append(make([]float64, 0, 17), in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent,
-		in.TrailAmount)
+// isFinite reports whether all numbers of an intent are.
+func isFinite(in *market.Intent) bool {
+	ok := allFinite(in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount)
 	for _, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
 		if c != nil {
 			level := c.Numbers()
-			list = append(list, level[:]...)
+			ok = ok && allFinite(level[:]...)
 		}
 	}
 	for i := range in.Targets {
 		level := in.Targets[i].Level.Numbers()
-		list = append(append(list, in.Targets[i].Share), level[:]...)
+		ok = ok && allFinite(in.Targets[i].Share) && allFinite(level[:]...)
 	}
-	return list
+	return ok
+}
+
+func allFinite(list ...float64) bool {
+	for _, x := range list {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // submit makes an order of an intent, or of each of a group of them: accepted, or rejected with a reason.
@@ -243,7 +250,8 @@ func (n *intake) judged(o *order, in *market.Intent) market.Reason {
 	if n.cfg.Judge == nil {
 		return ""
 	}
-	return n.cfg.Judge(&o.Order, in)
+	asked := *in // else every intent would be on the heap
+	return n.cfg.Judge(&o.Order, &asked)
 }
 
 func (n *intake) refuseSize(o *order, in *market.Intent) market.Reason {

@@ -134,7 +134,7 @@ func (s *scratch) quotient(num, den []dec) (dec, error) {
 	if s.den.Sign() == 0 {
 		return dec{}, errRange
 	}
-	s.num.Quo(&s.num, &s.den)
+	s.num.QuoRem(&s.num, &s.den, &s.tmp)
 	if !s.num.IsUint64() {
 		return dec{}, errRange
 	}

@@ -36,6 +36,9 @@ func (t *tradeOrders) add(id market.OrderID, entry bool) {
 	if slices.Contains(t.ids, id) {
 		return
 	}
+	if t.ids == nil {
+		t.ids = make([]market.OrderID, 0, 2) // most trades have an entry and an exit
+	}
 	t.ids = append(t.ids, id)
 	if entry {
 		t.entries++

@@ -312,8 +312,7 @@ func (d *writer) signed(k string, v float64) {
 func (d *writer) decimal(k string, v decimal.Decimal) {
 	d.key(k)
 	d.buf = append(d.buf, '"')
-	d.buf, _ = v.Trim(0).AppendText(d.buf) // writing to memory cannot fail
-	d.buf = append(d.buf, '"')
+	d.buf = append(market.AppendDecimal(d.buf, v), '"')
 }
 
 func (d *writer) optional(k string, v decimal.Decimal) {
