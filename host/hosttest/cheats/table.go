@@ -182,12 +182,24 @@ func Plane() []Row {
 		same("14", "refutation waived by risk alone", "does not count", c+"TestARefutationTakesTwoWaivers"),
 		same("15", "a loss on the locked test", "research", c+"TestLossesOutOfSample"),
 		same("16", "runs of a changed lab", "engine.listed pending", c+"TestALabThatIsNotListed"),
+	}
+	return slices.Concat(rows, prospective(same), kept(same), declared(same))
+}
+
+// prospective are the rows about days after the seal, and about what stands by them.
+func prospective(same func(id, attack, wanted, test string) Row) []Row {
+	const c, p = "governance/control ", "governance/promotion "
+	return []Row{
 		same("17", "all gates of paper, no days after the seal, asks for real money",
 			"shadow.evidence pending", c+"TestNothingLiveWithoutUnseenDays"),
 		same("17a", "seals many unsigned, watches them, signs the best", "its days begin with the signature",
 			p+"TestTheBestOfManyUnsigned"),
 		same("17b", "packs the same again to be no claim", "E of 20 more for what follows",
 			p+"TestEachSealIsAClaim"),
+		same("17b'", "seals many under several names", "a policy can take all for one stream",
+			p+"TestPlacesAreNeverFree"),
+		same("17b''", "by e_bh: lowers a bar by what nobody has approved, was stopped, or withholds a day",
+			"it counts for no other", p+"TestDiscoveriesTogether"),
 		same("17c", "a worker states a day on another candle than the exchange's",
 			"in dispute, counts for no revision", "lab/cmd/testdata/prove/shadow_exchange.txtar"),
 		same("17d", "disputes the days that lost", "they stay losses", p+"TestADayInDispute"),
@@ -203,7 +215,6 @@ func Plane() []Row {
 		same("20", "resume by one, with an open critical incident, or by what was signed for an earlier stop",
 			"stays stopped", p+"TestResumingTakesTwo"),
 	}
-	return slices.Concat(rows, kept(same), declared(same))
 }
 
 // kept are the rows about the log, and about how many trials are counted.
