@@ -56,3 +56,35 @@ func (all lanes) hosts(r *revision, run *bundle.Run) bool {
 }
 
 const divergingFills = "diverging_fills"
+
+// ComparedView is a paper or live run beside its shadow.
+type ComparedView struct {
+	RunID string      `json:"run_id"`
+	Role  bundle.Role `json:"role"`
+	Seq   int64       `json:"seq"`
+	// Fills are those of the run, Diverging those of both without an equal partner.
+	Fills     int64 `json:"fills"`
+	Diverging int64 `json:"diverging_fills"`
+	bundle.Beside
+	// Days are the newest ones.
+	Days []bundle.ComparedDay `json:"days"`
+}
+
+// daysShown is how many days of a comparison a state shows.
+const daysShown = 31
+
+// compared are the runs of a revision that a shadow was held against, by a key that still counts.
+func (all lanes) compared(r *revision) []ComparedView {
+	known := all.laneOf(r).lane.compared
+	var list []ComparedView
+	for i := range r.runs {
+		run := &r.runs[i].Run
+		c, ok := known[run.RunID]
+		if !ok || !run.Role.Venue() || !all.w.signatureCounts(c.by, bundle.TrustShadow) {
+			continue
+		}
+		list = append(list, ComparedView{run.RunID, run.Role, c.seq, c.Fills, c.Diverging, c.Beside(),
+			c.Days[max(0, len(c.Days)-daysShown):]})
+	}
+	return list
+}

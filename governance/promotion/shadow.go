@@ -491,6 +491,8 @@ type ShadowView struct {
 	// InDispute are further days, which count only where they lose; absent where nobody disputes any.
 	InDispute int64         `json:"days_in_dispute,omitempty"`
 	Disputes  []DisputeView `json:"disputes,omitempty"`
+	// Compared are finished paper and live runs beside their shadow, day by day; absent where there are none.
+	Compared []ComparedView `json:"compared,omitempty"`
 }
 
 // shadow is the view of a revision.
@@ -512,6 +514,7 @@ func (v views) shadow(r *revision) *ShadowView {
 	if bar.Place > 0 {
 		out.Claim = bar.Place
 	}
+	out.Compared = lanes{v.w}.compared(r)
 	if s.Unsigned { // were it signed now
 		out.FirstDay = bundle.FormatDay(bundle.FirstShadowDay(v.at))
 	}
