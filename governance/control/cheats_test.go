@@ -3,6 +3,7 @@ package control_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,4 +108,24 @@ func refusedAt(t *testing.T, p *planetest.Plane, name string, doc *bundle.Docume
 		m.Error.Code != "SUMMARY_MISMATCH" || m.Error.Details.Pointer != pointer {
 		t.Errorf("%s: %d %.400s", name, a.Status, a.Body)
 	}
+}
+
+// TestDaysOfOnesOwn: a key with the role of a worker states nothing about what its own person has packed,
+// whatever other key that was signed with.
+func TestDaysOfOnesOwn(t *testing.T) {
+	p := plane(t, planetest.Options{Policy: policy.Default(), Trust: planetest.Trust(1, func(t *bundle.Trust) {
+		t.Keys = append(t.Keys, planetest.TrustKey("packer", "second", bundle.TrustShadow),
+			planetest.TrustKey("shadow-1", "shadow-1", bundle.TrustShadow))
+	})})
+	doc := planetest.Good(p.Now(), planetest.Earning)
+	submit(t, p, http.StatusCreated, doc, planetest.Signed())
+	first := bundle.FirstShadowDay(p.Now())
+	p.Advance(first.Add(2*24*time.Hour + 4*time.Hour).Sub(p.Now()))
+	own := fetched(doc, first, nil)
+	own.By = "second"
+	if a, err := p.Submit(doc, own); err != nil || a.Status != http.StatusBadRequest ||
+		a.Code() != string(bundle.InvalidShadow) || !strings.Contains(string(a.Body), bundle.ReasonOwn) {
+		t.Errorf("%d %s, %v", a.Status, a.Body, err)
+	}
+	submit(t, p, http.StatusCreated, doc, fetched(doc, first, nil))
 }

@@ -202,6 +202,8 @@ func prospective(same func(id, attack, wanted, test string) Row) []Row {
 			"it counts for no other", p+"TestDiscoveriesTogether"),
 		same("17c", "a worker states a day on another candle than the exchange's",
 			"in dispute, counts for no revision", "lab/cmd/testdata/prove/shadow_exchange.txtar"),
+		same("17c'", "states days of a program of one's own", "400 INVALID_SHADOW",
+			"governance/control TestDaysOfOnesOwn"),
 		same("17d", "disputes the days that lost", "they stay losses", p+"TestADayInDispute"),
 		same("17e", "disputes by the key of the worker, or from a venue of its own", "400 INVALID_DISPUTE",
 			p+"TestWhoMayDispute"),
