@@ -249,7 +249,7 @@ func showNumbers(out io.Writer, n *promotion.Numbers) {
 			p.Reason)
 	}
 	if n.Trials.Looks != nil {
-		fmt.Fprintf(out, "looks at held out candles: %d\n", *n.Trials.Looks)
+		fmt.Fprintf(out, "looks at held out candles: %d declared\n", *n.Trials.Looks)
 	}
 	switch {
 	case n.Since == nil:

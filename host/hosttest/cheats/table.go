@@ -246,6 +246,8 @@ func kept(same func(id, attack, wanted, test string) Row) []Row {
 			"host/registry TestLooks"),
 		same("28'", "held out candles exported, to search on the file elsewhere", "a look, shown",
 			"lab/cmd/testdata/data_export.txtar"),
+		same("28''", "the candles of a locked test, from the API's chart of a run",
+			"409 SPLIT_LOCKED, until a look", "api TestCandlesOfALockedTest"),
 		{"29", "the same search in another state directory", "counted by the plane",
 			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
 			nil},
