@@ -182,8 +182,8 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.
 	showNumbers(out, &p.Numbers)
 	if p.Shadow != nil {
 		for _, c := range p.Shadow.Compared {
-			fmt.Fprintf(out, "%s %s beside its shadow: %d of %d fills diverge; %s\n", c.Role, c.RunID, c.Diverging,
-				c.Fills, c.Beside)
+			fmt.Fprintf(out, "%s %s beside its shadow: %d of %d fills diverge; %s\n", c.Role, c.RunID,
+				c.Diverging, c.Fills, c.Beside)
 		}
 	}
 	a, what := &p.Approvals, "approv"

@@ -248,8 +248,10 @@ func kept(same func(id, attack, wanted, test string) Row) []Row {
 			"lab/cmd/testdata/data_export.txtar"),
 		same("28''", "the candles of a locked test, from the API's chart of a run",
 			"409 SPLIT_LOCKED, until a look", "api TestCandlesOfALockedTest"),
-		{"29", "the same search in another state directory", "counted by the plane",
-			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
+		same("29", "the same search in another state directory, under another family and owner, submitted",
+			"counted by the plane", "lab/cmd/testdata/other_state_directory.txtar"),
+		{"29'", "the same, not submitted", "counted by nobody but its own lab",
+			"stated, not stopped: N of each lab is its own", "lab/cmd/testdata/other_state_directory.txtar",
 			nil},
 	}
 }
