@@ -164,6 +164,7 @@ func Plane() []Row {
 		same("7", "replay that comes to other numbers", "gate fails", p+"TestAReplayWithOtherNumbersFails"),
 		same("8", "falsification of another run", "says nothing",
 			p+"TestAFalsificationOfAnotherRunSaysNothing"),
+		same("8'", "falsification left out", "research, gates pending", c+"TestTheFalsificationLeftOut"),
 		same("9", "unsigned bundle where trust is configured", "research",
 			p+"TestUnsignedBundlesStayInResearch"),
 		same("10", "drill without a killed run, or ahead of time", "400 INVALID_DRILL",
@@ -216,6 +217,8 @@ func prospective(same func(id, attack, wanted, test string) Row) []Row {
 			p+"TestAnUnsignedPostMovesNothing"),
 		same("20", "resume by one, with an open critical incident, or by what was signed for an earlier stop",
 			"stays stopped", p+"TestResumingTakesTwo"),
+		same("20'", "resume after retirement; a stop by a key that nobody trusts", "stays retired; 400",
+			c+"TestAfterTheEnd"),
 	}
 }
 
