@@ -14,9 +14,12 @@ import (
 
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
 // archive is a service over a registry with three runs: run_lab, whose test is locked, svc_a and
@@ -46,7 +49,7 @@ func newArchive(t testing.TB) *archive {
 const canary = 98765.4321 // the equity that the locked test ends with
 
 // add stores a run; one whose id begins with run_ has a validation and a locked test.
-func (a *archive) add(t testing.TB, id string, seed int) {
+func (a *archive) add(t testing.TB, id string, seed int, data ...artifact.Dataset) {
 	t.Helper()
 	closes := []market.Time{1704070800000, 1704074400000, 1704078000000, 1704081600000}
 	m := artifact.Manifest{
@@ -60,6 +63,9 @@ func (a *archive) add(t testing.TB, id string, seed int) {
 		StartedAt: time.UnixMilli(1795000000000), CompletedAt: time.UnixMilli(1795000000000 + int64(seed)*1000),
 		Service: &artifact.ServiceNote{Mode: "backtest"},
 		Splits:  []artifact.Split{{ID: artifact.FullSplitID, Results: picture(10000)}}}
+	if m.Data = data; data != nil {
+		m.Request.Exchange = "made"
+	}
 	if strings.HasPrefix(id, "run_") {
 		full := m.Splits.Splits[0]
 		validation, test := full, full
@@ -374,4 +380,40 @@ func FuzzQuery(f *testing.F) {
 			t.Errorf("%s?%s: %d %s", path, text, got.StatusCode, got.Body)
 		}
 	})
+}
+
+// TestCandlesOfALockedTest: prices from the locked test on are shown once somebody has looked, which is a look.
+func TestCandlesOfALockedTest(t *testing.T) {
+	a := newArchive(t)
+	candles, err := candle.Temporary(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { candles.Close() })
+	hours := sdktest.Synth(1, 4, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), time.Hour)
+	hours.Symbol, hours.Timeframe = "BTC/USDT", market.MustTimeframe("1h")
+	set, err := candles.Put(t.Context(), candle.PutRequest{Exchange: "made", Series: hours})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.add(t, "run_candles", 5, artifact.Dataset{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: set.SHA256, Rows: 4,
+		Start: set.Start(), End: set.End()})
+	a.Service = apitest.Start(t, apitest.Options{Library: library.New(a.store, a.runs, nil),
+		Data: holdout.Ledger{Candles: candles, Registry: a.runs}})
+	ask := func(query string, status int, what string) {
+		t.Helper()
+		got := a.Do(t, "GET", "/api/v1/runs/run_candles/candles"+query, "")
+		if got.StatusCode != status || !strings.Contains(string(got.Body), what) {
+			t.Errorf("%s: %d %s, want %d %s", query, got.StatusCode, got.Body, status, what)
+		}
+	}
+	ask("", 200, `"of":2}`)
+	ask("?from=2024-01-01T01:00:00Z", 200, `"points":[[1704070800000,`)
+	ask("?from=2024-01-01T02:00:00Z", 409, "SPLIT_LOCKED")
+	ask("?from=2024-01-01T03:00:00Z&to=2024-01-01T04:00:00Z", 409, "SPLIT_LOCKED")
+	if got := a.Do(t, "POST", "/api/v1/runs/run_candles/reveal", `{"reason":"it is chosen"}`); got.StatusCode != 200 {
+		t.Fatalf("%d %s", got.StatusCode, got.Body)
+	}
+	ask("", 200, `"of":4}`)
+	ask("?from=2024-01-01T02:00:00Z", 200, `"of":2}`)
 }

@@ -184,14 +184,34 @@ func (a stored) runCandles(r *http.Request) (*edge.Answer, error) {
 	if to == 0 || to > d.End {
 		to = d.End
 	}
-	first := s.Search(max(from, d.Start))
-	s = s.Slice(first, max(first, s.Search(to)))
+	first, last := s.Search(max(from, d.Start)), s.Search(to)
+	shown, err := a.shown(r.Context(), param(r, 0), s)
+	if err != nil {
+		return nil, err
+	}
+	if shown <= first && shown < last {
+		return nil, problem.New(problem.SplitLocked).With("run_id", param(r, 0))
+	}
+	s = s.Slice(first, max(first, min(last, shown)))
 	out := runCandles{Symbol: d.Symbol, Timeframe: d.Timeframe, Points: [][6]view.Number{}, Of: s.Len()}
 	for _, c := range candle.Merged(s, points) {
 		out.Points = append(out.Points, [6]view.Number{view.Number(c.OpenTime), view.Number(c.Open),
 			view.Number(c.High), view.Number(c.Low), view.Number(c.Close), view.Number(c.Volume)})
 	}
 	return tagged(out)
+}
+
+// shown is how many candles of a series close before those that a run keeps locked.
+func (a stored) shown(ctx context.Context, runID string, s *market.Series) (int, error) {
+	locked, err := a.library.LockedFrom(ctx, runID)
+	if err != nil || locked == 0 {
+		return s.Len(), err
+	}
+	n := s.Search(locked)
+	for n > 0 && s.Timeframe.Next(s.Time[n-1]) >= locked {
+		n--
+	}
+	return n, nil
 }
 
 // holding is what the first symbol of a run would have come to over windows, from an equity on; nil where its

@@ -123,23 +123,6 @@ type ShadowDay struct {
 	Late      bool   `json:"late"`
 }
 
-// ComparedRun is a finished paper or live run, held against a shadow that began when it did.
-type ComparedRun struct {
-	RunID string `json:"run_id" is:"id"`
-	// Fills are those of the run, Diverging those of both without an equal partner: of one
-	// symbol, side and quantity in the same candle.
-	Fills     int64         `json:"fills"`
-	Diverging int64         `json:"diverging_fills"`
-	Days      []ComparedDay `json:"days" max:"5000"`
-}
-
-// ComparedDay is one day of a comparison.
-type ComparedDay struct {
-	Date      string `json:"date" is:"filled"`
-	Fills     int64  `json:"fills"`
-	Diverging int64  `json:"diverging_fills"`
-}
-
 // dateForm is how days are written.
 const dateForm = time.DateOnly
 
@@ -243,22 +226,6 @@ func (p *Shadow) checkDay(o field.Object, i int, made time.Time) time.Time {
 		o.FailAt(field.InvalidField, at+"marks", "are not those of so many candles")
 	}
 	return begin
-}
-
-// Check implements [field.Checker].
-func (c *ComparedRun) Check(o field.Object) {
-	fills, diverging := int64(0), int64(0)
-	for i, d := range c.Days {
-		if _, ok := Day(d.Date); !ok {
-			o.FailAt(field.InvalidField, fmt.Sprintf("days/%d/date", i), "is not a day such as 2026-01-31")
-		}
-		if fills, diverging = fills+d.Fills, diverging+d.Diverging; fills < 0 || diverging < 0 {
-			o.Fail(field.InvalidField, "days", "are more than can be counted")
-		}
-	}
-	if fills != c.Fills || diverging != c.Diverging {
-		o.Fail(field.InvalidField, "diverging_fills", "is not the sum over the days")
-	}
 }
 
 // ShadowHistory is a digest over days: two plays that came to the same have the same.

@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,22 @@ func TestShadowStatements(t *testing.T) {
 	if s.Attested() {
 		t.Error("another endpoint than the exchange's own is attested")
 	}
+	whole := func(edit func(d, next map[string]any)) func(map[string]any) {
+		return func(p map[string]any) {
+			d := map[string]any{"date": "2026-11-25", "fills": 3, "diverging_fills": 1, "return": 0.01, "shadow_return": -0.02}
+			next := map[string]any{"date": "2026-11-26", "fills": 0, "diverging_fills": 0, "partial": "end"}
+			edit(d, next)
+			p["compared"].([]any)[0].(map[string]any)["days"] = []any{d, next}
+		}
+	}
+	said, refused = bundle.ReadStatement(shadowStatement(t, whole(func(_, _ map[string]any) {})))
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	if b := said.Predicate.(*bundle.Shadow).Compared[0].Beside(); b.Whole != 1 || math.Abs(*b.Return-0.01) > 1e-15 ||
+		*b.MeanDifference != 0.03 || len(b.Partial) != 1 {
+		t.Errorf("%+v", b)
+	}
 	first := func(p map[string]any) map[string]any { return p["days"].([]any)[0].(map[string]any) }
 	for pointer, edit := range map[string]func(map[string]any){
 		"/predicate/source":              func(p map[string]any) { p["source"] = "rumour" },
@@ -83,6 +100,11 @@ func TestShadowStatements(t *testing.T) {
 		"/predicate/compared/0/diverging_fills": func(p map[string]any) {
 			p["compared"].([]any)[0].(map[string]any)["diverging_fills"] = 0
 		},
+		"/predicate/compared/0/days/0/shadow_return": whole(func(d, _ map[string]any) { delete(d, "return") }),
+		"/predicate/compared/0/days/0/partial":       whole(func(d, _ map[string]any) { d["partial"] = "begin" }),
+		"/predicate/compared/0/days/1/partial":       whole(func(_, next map[string]any) { next["partial"] = "idle" }),
+		"/predicate/compared/0/days/1/date":          whole(func(d, next map[string]any) { next["date"] = d["date"] }),
+		"/predicate/compared/0/days/0/return":        whole(func(d, _ map[string]any) { d["return"] = -1e7 }),
 		"/predicate/fetches": func(p map[string]any) {
 			fetched(func(map[string]any) {})(p)
 			p["source"] = "import"
@@ -121,6 +143,13 @@ func FuzzShadow(f *testing.F) {
 	f.Add(shadowStatement(f, func(p map[string]any) {
 		p["promise"] = map[string]any{"run_id": "r", "days": []any{map[string]any{"return": 1, "fills": 0}}}
 	}))
+	f.Add(shadowStatement(f, func(p map[string]any) {
+		var days []any
+		for _, date := range []string{"2026-11-25", "2026-11-26", "2026-11-27"} {
+			days = append(days, map[string]any{"date": date, "fills": 0, "diverging_fills": 0, "return": 1e308, "shadow_return": -1e6})
+		}
+		p["compared"] = []any{map[string]any{"run_id": "r", "fills": 0, "diverging_fills": 0, "days": days}}
+	}))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		said, refused := bundle.ReadStatement(text)
 		if refused != nil {
@@ -137,6 +166,11 @@ func FuzzShadow(f *testing.F) {
 		}
 		if _, err := bundle.ShadowHistory(s.Days); err != nil {
 			t.Fatal(err)
+		}
+		for i := range s.Compared {
+			if _, err := json.Marshal(s.Compared[i].Beside()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

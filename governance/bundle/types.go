@@ -80,6 +80,7 @@ const (
 	ReasonOrder       = "order"
 	ReasonUnfetched   = "unfetched"
 	ReasonUnsigned    = "unsigned"
+	ReasonOwn         = "own"
 )
 
 // ReasonWindow is that of an InvalidChallenge, beside ReasonUnknown.

@@ -3,6 +3,7 @@ package control_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,4 +108,66 @@ func refusedAt(t *testing.T, p *planetest.Plane, name string, doc *bundle.Docume
 		m.Error.Code != "SUMMARY_MISMATCH" || m.Error.Details.Pointer != pointer {
 		t.Errorf("%s: %d %.400s", name, a.Status, a.Body)
 	}
+}
+
+// TestDaysOfOnesOwn: a key with the role of a worker states nothing about what its own person has packed,
+// whatever other key that was signed with.
+func TestDaysOfOnesOwn(t *testing.T) {
+	p := plane(t, planetest.Options{Policy: policy.Default(), Trust: planetest.Trust(1, func(t *bundle.Trust) {
+		t.Keys = append(t.Keys, planetest.TrustKey("packer", "second", bundle.TrustShadow),
+			planetest.TrustKey("shadow-1", "shadow-1", bundle.TrustShadow))
+	})})
+	doc := planetest.Good(p.Now(), planetest.Earning)
+	submit(t, p, http.StatusCreated, doc, planetest.Signed())
+	first := bundle.FirstShadowDay(p.Now())
+	p.Advance(first.Add(2*24*time.Hour + 4*time.Hour).Sub(p.Now()))
+	own := fetched(doc, first, nil)
+	own.By = "second"
+	if a, err := p.Submit(doc, own); err != nil || a.Status != http.StatusBadRequest ||
+		a.Code() != string(bundle.InvalidShadow) || !strings.Contains(string(a.Body), bundle.ReasonOwn) {
+		t.Errorf("%d %s, %v", a.Status, a.Body, err)
+	}
+	submit(t, p, http.StatusCreated, doc, fetched(doc, first, nil))
+}
+
+// TestTheFalsificationLeftOut: a baseline alone stays in research, although another person has replayed it.
+func TestTheFalsificationLeftOut(t *testing.T) {
+	p := builtIn(t)
+	doc := planetest.Good(p.Now(), planetest.Earning, func(b *bundle.Bundle) { b.Runs = b.Runs[:1] })
+	submit(t, p, http.StatusCreated, doc, planetest.Signed(), replayed(doc, p.Now()))
+	stands(t, p, doc, "research/pending")
+	for _, id := range []string{"falsification.survived", "search.dsr_max", "holding.not_worse"} {
+		if g := gate(t, plan(t, p, doc, "paper"), id); g.Verdict != policy.Pending {
+			t.Errorf("%+v", g)
+		}
+	}
+}
+
+// TestAfterTheEnd: what was retired does not come back by two people, and a key that nobody trusts stops nothing.
+func TestAfterTheEnd(t *testing.T) {
+	p, doc := ready(t, planetest.Trust(1))
+	stop := planetest.Said{By: "stranger", Type: bundle.TypeSuspension,
+		Predicate: bundle.Suspension{Common: planetest.Common(doc, p.Now()), Kill: true}}
+	refusedFor(t, p, doc, stop, "INVALID_SIGNATURE", "")
+	stop.By = "otto"
+	submit(t, p, http.StatusCreated, doc, stop)
+	state := must[planetest.Answer](t)(p.Get("/promotion-state/candidate_revision/" + doc.Bundle.CandidateRevisionID))
+	var stopped struct {
+		SuspensionID string `json:"suspension_id"`
+	}
+	if err := state.Decode(&stopped); err != nil || stopped.SuspensionID == "" {
+		t.Fatalf("%s, %v", state.Body, err)
+	}
+	submit(t, p, http.StatusCreated, doc, planetest.Said{By: "otto", Type: bundle.TypeRetirement,
+		Predicate: bundle.Ending{Common: planetest.Common(doc, p.Now())}})
+	stands(t, p, doc, "retired/retired")
+	for by, role := range map[string]string{"rita": "risk", "anna": "approver"} {
+		resume := approval(t, p, doc, by, role, func(a *bundle.Approval) {
+			a.Action, a.Stage, a.PlanDigest, a.SuspensionID = "resume", bundle.Paper, "", stopped.SuspensionID
+		})
+		if a, err := p.Submit(doc, resume); err != nil || a.Status >= http.StatusInternalServerError {
+			t.Fatalf("%d %s, %v", a.Status, a.Body, err)
+		}
+	}
+	stands(t, p, doc, "retired/retired")
 }

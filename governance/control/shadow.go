@@ -19,7 +19,8 @@ func (s *submission) checkShadows(w *promotion.World) error {
 		var answer *bundle.ChallengeAnswer
 		switch said := s.list[i].Parsed.Predicate.(type) {
 		case *bundle.Shadow:
-			if refused := promotion.CheckShadow(w, s.id, said, at, s.p.opts.Now()); refused != nil {
+			by := s.list[i].Principal
+			if refused := promotion.CheckShadow(w, s.id, by, said, at, s.p.opts.Now()); refused != nil {
 				return refused
 			}
 			answer = said.Challenge

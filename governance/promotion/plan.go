@@ -256,8 +256,8 @@ type TrialNumbers struct {
 	// declares. SameCandles are those on its own candles.
 	Plane       int64 `json:"plane"`
 	SameCandles int64 `json:"same_candles"`
-	// Looks counts the looks at held out candles that the bundle lists, null if it lists no
-	// trials. Limit is what no count covers.
+	// Looks counts the looks at held out candles that the bundle lists, which no file shows; null if it lists
+	// no trials. Limit is what no count covers.
 	Looks *int64 `json:"looks"`
 	Limit string `json:"limit"`
 	// Plan is the search that was registered before it ran, null if none was.

@@ -37,6 +37,7 @@ func (d *Decision) Entry(seq int64) *Entry {
 // is in the log so far is judged. Log it, Apply its facts, and ask again with the same time.
 func (w *World) Next(now time.Time) (Decision, bool) {
 	rs := rules{w, now.UTC()}
+	w.together()
 	due := make([]*revision, 0, len(w.due))
 	for r := range w.due {
 		due = append(due, r)

@@ -2,7 +2,6 @@ package promotion
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -68,12 +67,6 @@ type playedDay struct {
 	source, exchange, timeframe string
 }
 
-type comparison struct {
-	bundle.ComparedRun
-	by  By
-	seq int64
-}
-
 // next is the day that comes next.
 func (l *lane) next(sealed time.Time) time.Time {
 	if n := len(l.days); n > 0 {
@@ -135,8 +128,14 @@ func (all lanes) claimOf(root *revision) int64 {
 	if !established(all.w) || signed != nil && signed.seq < all.w.since.established {
 		return all.claimBefore(root)
 	}
+	return all.placeOf(root, root.begun.by)
+}
+
+// placeOf is the place of a program among all that a principal has signed before, among all that were
+// sealed before for "".
+func (all lanes) placeOf(root *revision, by string) int64 {
 	at := root.begun.seq
-	if signed != nil {
+	if signed := root.firstSignature(); signed != nil {
 		at = signed.seq
 	}
 	n := int64(1)
@@ -144,17 +143,52 @@ func (all lanes) claimOf(root *revision) int64 {
 		if o == root || o.begun.at.IsZero() {
 			continue
 		}
-		if root.begun.by == "" {
+		if by == "" {
 			if o.begun.seq < at {
 				n++
 			}
 		} else if slices.ContainsFunc(o.signed, func(s signature) bool {
-			return s.seq < at && bundle.SamePrincipal(s.Principal, root.begun.by)
+			return s.seq < at && bundle.SamePrincipal(s.Principal, by)
 		}) {
 			n++
 		}
 	}
 	return n
+}
+
+// among are the place of a lane among those of its packer, or of the whole plane, and the others that
+// stand in canary or live: nothing else is a discovery, so that nobody lowers a bar by what people have
+// not agreed to. What has ended or was stopped keeps its place.
+func (all lanes) among(root *revision, of string) (int64, []policy.Claimed) {
+	by := root.begun.by
+	if of == policy.EBHPlane {
+		by = ""
+	}
+	var others []policy.Claimed
+	seen := map[*revision]bool{root: true}
+	for _, r := range all.w.order {
+		if !r.active() || bundle.Rank(r.Stage) < bundle.Rank(bundle.Canary) {
+			continue
+		}
+		o := all.laneOf(r)
+		if seen[o] || o.begun.at.IsZero() || of != policy.EBHPlane && !bundle.SamePrincipal(o.begun.by, by) {
+			continue
+		}
+		seen[o] = true
+		others = append(others, policy.Claimed{Place: all.placeOf(o, by), ShadowResult: all.shadowOf(r)})
+	}
+	return all.placeOf(root, by), others
+}
+
+// together has everything judged whose bar may be another one, where a gate counts the discoveries of
+// others: that is all whose days have begun.
+func (w *World) together() {
+	if len(w.due) == 0 || !w.policy.CountsDiscoveries() {
+		return
+	}
+	for _, r := range w.seals.begun {
+		w.markDue([]*revision{r})
+	}
 }
 
 // firstSignature is the first one of a lab, nil for none.
@@ -209,6 +243,9 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 		Next: bundle.FormatDay(next), Due: next.AddDate(0, 0, 1).Add(bundle.ShadowLate),
 		Bound: dailyLoss(&root.limits), E: 1, Attested: true, Trusted: true, FirstSeq: -1, LastSeq: -1,
 		Days: int64(len(l.days)), Drift: l.drift(r.driftFrom),
+		Claims: policy.Claims{
+			Among: func(of string) (int64, []policy.Claimed) { return all.among(root, of) },
+		},
 	}
 	if s.Unsigned = root.begun.at.IsZero(); s.Unsigned {
 		s.Due = time.Time{}
@@ -297,52 +334,10 @@ func driftReason(s *policy.ShadowResult) string {
 		"%d days, E %.4g", s.Drift.Peak, s.Drift.PeakDay, evalue.DriftBar, s.Days, s.E)
 }
 
-// comparedRuns are the runs of a revision with the diverging fills that count: of those that a host
-// has signed and those that a shadow has found, the more. Earlier rules believe what the bundle says
-// of a run, and take the shadow's where it says nothing.
-func (all lanes) comparedRuns(r *revision) []policy.Run {
-	known := all.laneOf(r).lane.compared
-	from := all.w.since.established
-	if len(known) == 0 && r.seq < from {
-		return r.runs
-	}
-	runs := slices.Clone(r.runs)
-	for i := range runs {
-		run := &runs[i]
-		if !run.Role.Venue() {
-			continue
-		}
-		run.Unhosted = run.Seq >= from && !all.hosts(r, &run.Run)
-		c, ok := known[run.RunID]
-		own, recorded := run.Summary[divergingFills]
-		believed := recorded && run.Seq < from && c.seq < from
-		if !ok || believed || !all.w.signatureCounts(c.by, bundle.TrustShadow) {
-			continue
-		}
-		run.Summary = maps.Clone(run.Summary)
-		if run.Summary == nil {
-			run.Summary = map[string]float64{}
-		}
-		run.Summary[divergingFills] = max(own, float64(c.Diverging))
-	}
-	return runs
-}
-
-// hosts reports whether a host, and not the one who packed the revision, has signed a run of it.
-func (all lanes) hosts(r *revision, run *bundle.Run) bool {
-	return slices.ContainsFunc(all.w.deployable(r.bundle.DeployableID).hosted, func(h Hosted) bool {
-		return h.Vouches(run) && all.w.signatureCounts(h.By, bundle.TrustHost) &&
-			!slices.ContainsFunc(r.packers(), func(p string) bool {
-				return bundle.SamePrincipal(p, h.Principal)
-			})
-	})
-}
-
-const divergingFills = "diverging_fills"
-
 // CheckShadow holds a new statement against what the log expects: days from the next one on, of
-// the revision that is played, all over by now. at is the pointer of the statement.
-func CheckShadow(w *World, id string, s *bundle.Shadow, at string, now time.Time) *bundle.Error {
+// the revision that is played, all over by now, stated by the principal by, whose own it is not. at is
+// the pointer of the statement.
+func CheckShadow(w *World, id, by string, s *bundle.Shadow, at string, now time.Time) *bundle.Error {
 	refuse := func(reason, format string, args ...any) *bundle.Error {
 		e := field.Refuse(bundle.InvalidShadow, at, format, args...)
 		e.Reason = reason
@@ -351,6 +346,10 @@ func CheckShadow(w *World, id string, s *bundle.Shadow, at string, now time.Time
 	r, ok := w.revisions[id]
 	if !ok {
 		return refuse(bundle.ReasonUnknown, "the revision is not in the log yet: submit its bundle first")
+	}
+	if !w.policy.Solo && (r.excludes(by) || lanes{w}.laneOf(r).excludes(by)) {
+		return refuse(bundle.ReasonOwn, "%s owns, asked for or packed what is played: its days are stated "+
+			"by somebody else", by)
 	}
 	b := r.bundle.Strategy
 	if !slices.Equal(s.Symbols, b.Symbols) || !slices.Contains(b.Timeframes, s.Timeframe) ||
@@ -479,10 +478,12 @@ type ShadowView struct {
 	// MaxDailyLoss is the declared bound as a share of the capital, null if there is none.
 	MaxDailyLoss *float64 `json:"max_daily_loss"`
 	// E is the evidence that the mean daily return is above 0, EBar what it takes for live:
-	// 20 times Claim, the number of the packer's sealed program.
-	E     float64 `json:"e"`
-	EBar  float64 `json:"e_bar"`
-	Claim int64   `json:"claim"`
+	// 20 times Claim, the number of the packer's sealed program, or what online e-BH takes with so many
+	// Discoveries, itself among them; absent where the policy does not ask for that.
+	E           float64 `json:"e"`
+	EBar        float64 `json:"e_bar"`
+	Claim       int64   `json:"claim"`
+	Discoveries int64   `json:"discoveries,omitempty"`
 	// D is the drift of the daily returns from those promised; from DBar on it was stopped.
 	D            float64 `json:"d"`
 	DBar         float64 `json:"d_bar"`
@@ -495,25 +496,30 @@ type ShadowView struct {
 	// InDispute are further days, which count only where they lose; absent where nobody disputes any.
 	InDispute int64         `json:"days_in_dispute,omitempty"`
 	Disputes  []DisputeView `json:"disputes,omitempty"`
+	// Compared are finished paper and live runs beside their shadow, day by day; absent where there are none.
+	Compared []ComparedView `json:"compared,omitempty"`
 }
 
 // shadow is the view of a revision.
 func (v views) shadow(r *revision) *ShadowView {
 	s := lanes{v.w}.shadowOf(r)
-	gate := policy.Gate{ // what the evidence for live takes
-		Kind: policy.Shadow, Days: 60, Trades: 10, Evidence: evalue.LiveBar, PerClaim: true,
-	}
+	bar := policy.ShadowBar(v.w.policy.ShadowGate(), bundle.Live, s, v.at)
+	gate := policy.Gate{Kind: policy.Shadow, Days: 60, Trades: 10, Evidence: bar.E}
 	result := policy.Judge(&gate, bundle.Paper, &policy.Evidence{Shadow: s}, v.at)
 	out := &ShadowView{
 		Verdict: result.Verdict, Reason: result.Reason, PlayedRevisionID: s.Revision, FirstDay: s.First,
 		LastDay: orNull(s.Last), Days: s.Days, LateDays: s.LateDays, Trades: s.Trades,
-		Attested: s.Attested && s.FirstSeq >= 0, E: s.E, EBar: s.LiveBar(), Claim: s.Claim,
-		D: s.Drift.Returns, DBar: evalue.DriftBar, PromisedDays: s.Drift.Promised, FillsD: s.Drift.Fills,
-		FillsWarn: s.Drift.Fills >= evalue.FillsBar,
+		Attested: s.Attested && s.FirstSeq >= 0, E: s.E, EBar: bar.E, Claim: s.Claim,
+		Discoveries: bar.Discoveries, D: s.Drift.Returns, DBar: evalue.DriftBar,
+		PromisedDays: s.Drift.Promised, FillsD: s.Drift.Fills, FillsWarn: s.Drift.Fills >= evalue.FillsBar,
 	}
 	if out.Verdict == policy.Expired {
 		out.Verdict = policy.Pending
 	}
+	if bar.Place > 0 {
+		out.Claim = bar.Place
+	}
+	out.Compared = lanes{v.w}.compared(r)
 	if s.Unsigned { // were it signed now
 		out.FirstDay = bundle.FormatDay(bundle.FirstShadowDay(v.at))
 	}

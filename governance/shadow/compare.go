@@ -54,10 +54,15 @@ func (p *player) compare(ctx context.Context, id string) (*bundle.ComparedRun, e
 	if err != nil {
 		return nil, err
 	}
-	own, first, last, err := p.w.Stage.executions(p.b, id, tf)
+	own, err := p.w.Stage.executions(p.b, id, tf)
 	if err != nil {
 		return nil, err
 	}
+	ran, err := p.w.Stage.curveOf(p.b, id, tf)
+	if err != nil {
+		return nil, err
+	}
+	first, last := ran.opens[0], ran.opens[len(ran.opens)-1]
 	limits, err := p.limitsOf(ctx, run.Role)
 	if err != nil {
 		return nil, err
@@ -88,6 +93,10 @@ func (p *player) compare(ctx context.Context, id string) (*bundle.ComparedRun, e
 	}
 	out := pair(own, shadow)
 	out.RunID = id
+	if ran.cash, err = q.cash.Float64(); err != nil {
+		return nil, err
+	}
+	byDay(out, tf, ran, &got.curve)
 	return out, nil
 }
 
@@ -141,16 +150,13 @@ func pair(own, shadow map[execution]int64) *bundle.ComparedRun {
 	return out
 }
 
-// executions are the fills of a run by its decisions.jsonl, and the candles of its equity curve,
-// both checked against the hashes of the bundle.
-func (s *Stage) executions(b *bundle.Bundle, id string, tf market.Timeframe) (
-	found map[execution]int64, first, last market.Time, err error,
-) {
+// executions are the fills of a run by its decisions.jsonl, checked against the hash of the bundle.
+func (s *Stage) executions(b *bundle.Bundle, id string, tf market.Timeframe) (map[execution]int64, error) {
 	lines, err := s.listed(b, id, "/decisions.jsonl")
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, err
 	}
-	found = map[execution]int64{}
+	found := map[execution]int64{}
 	scan := bufio.NewScanner(bytes.NewReader(lines))
 	scan.Buffer(nil, len(lines)+1)
 	for scan.Scan() {
@@ -160,35 +166,13 @@ func (s *Stage) executions(b *bundle.Bundle, id string, tf market.Timeframe) (
 			Time               market.Time
 		}
 		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
-			return nil, 0, 0, fmt.Errorf("decisions.jsonl of %s: %w", id, err)
+			return nil, fmt.Errorf("decisions.jsonl of %s: %w", id, err)
 		}
 		if l.Kind == "fill" {
 			found[execution{opened(tf, l.Time), l.Symbol, l.Side, l.Quantity.Trim(0).String()}]++
 		}
 	}
-	if err := scan.Err(); err != nil {
-		return nil, 0, 0, err
-	}
-	curve, err := s.listed(b, id, "/equity_curve.csv")
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	rows := strings.Split(strings.TrimSpace(string(curve)), "\n")
-	if len(rows) < 2 {
-		return nil, 0, 0, errors.New("it has no candle")
-	}
-	for _, at := range []struct {
-		row  string
-		into *market.Time
-	}{{rows[1], &first}, {rows[len(rows)-1], &last}} {
-		text, _, _ := strings.Cut(at.row, ",")
-		closed, err := market.ParseTime(text)
-		if err != nil {
-			return nil, 0, 0, fmt.Errorf("equity_curve.csv of %s: %w", id, err)
-		}
-		*at.into = opened(tf, closed-1) // the candle that closed then
-	}
-	return found, first, last, nil
+	return found, scan.Err()
 }
 
 // listed reads a file of a run that the bundle lists.

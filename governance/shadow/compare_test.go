@@ -1,10 +1,13 @@
 package shadow
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/base/digest"
@@ -37,24 +40,83 @@ func TestExecutions(t *testing.T) {
 	}, "\n"))
 	put("splits/full/equity_curve.csv", "timestamp,equity\n2026-11-25T03:00:00.000Z,100\n2026-11-26T00:00:00.000Z,101\n")
 	tf := market.MustTimeframe("1h")
-	found, from, to, err := s.executions(b, "svc_1", tf)
+	found, err := s.executions(b, "svc_1", tf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from != at(2) || to != at(23) {
-		t.Errorf("its candles open from %s to %s", from, to)
+	ran, err := s.curveOf(b, "svc_1", tf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ran.opens, []market.Time{at(2), at(23)}) || !slices.Equal(ran.equity, []float64{100, 101}) {
+		t.Errorf("its curve is %+v", ran)
 	}
 	for _, e := range []execution{{at(3), "A/B", "buy", "1.5"}, {at(5), "A/B", "sell", "1.5"}} {
 		if found[e] != 1 || len(found) != 2 {
 			t.Errorf("%+v is not among %+v", e, found)
 		}
 	}
-	if _, _, _, err := s.executions(b, "svc_2", tf); err == nil || !strings.Contains(err.Error(), "decisions.jsonl") {
+	if _, err := s.executions(b, "svc_2", tf); err == nil || !strings.Contains(err.Error(), "decisions.jsonl") {
 		t.Errorf("%v", err)
 	}
 	b.Artifacts[0].SHA256 = strings.Repeat("0", 64)
-	if _, _, _, err := s.executions(b, "svc_1", tf); err == nil || !strings.Contains(err.Error(), "pins") {
+	if _, err := s.executions(b, "svc_1", tf); err == nil || !strings.Contains(err.Error(), "pins") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestByDay: the days on which a run began and ended are named, not compared, and so is one with other
+// candles; of the others both returns are there, also where nothing was done.
+func TestByDay(t *testing.T) {
+	tf := market.MustTimeframe("6h")
+	account := func(from, to int, equity func(hour int) float64) *curve {
+		c := &curve{cash: 100}
+		for h := from; h < to; h += 6 {
+			c.opens, c.equity = append(c.opens, at(h)), append(c.equity, equity(h))
+		}
+		return c
+	}
+	own := account(6, 24*5+12, func(h int) float64 { return 100 + float64(h) })
+	shadow := account(6, 24*5+12, func(h int) float64 { return 100 + 2*float64(h) })
+	shadow.opens[9], shadow.opens[10] = shadow.opens[9]+1, shadow.opens[10]+1 // on the third day
+	out := pair(map[execution]int64{{at(30), "A/B", "buy", "1"}: 1}, map[execution]int64{})
+	byDay(out, tf, own, shadow)
+	want := []struct {
+		partial         string
+		run, its        float64
+		fills, diverges int64
+	}{
+		{partial: "begin"}, {run: 142./118 - 1, its: 184./136 - 1, fills: 1, diverges: 1}, {partial: "candles"},
+		{run: 190./166 - 1, its: 280./232 - 1}, {run: 214./190 - 1, its: 328./280 - 1}, {partial: "end"},
+	}
+	if len(out.Days) != len(want) {
+		t.Fatalf("%+v", out.Days)
+	}
+	for i, w := range want {
+		d := out.Days[i]
+		whole := w.partial == ""
+		if d.Date != bundle.FormatDay(first.AddDate(0, 0, i)) || d.Partial != w.partial || d.Fills != w.fills ||
+			d.Diverging != w.diverges || (d.Return != nil) != whole || (d.ShadowReturn != nil) != whole ||
+			whole && (math.Abs(*d.Return-w.run) > 1e-12 || math.Abs(*d.ShadowReturn-w.its) > 1e-12) {
+			t.Errorf("day %d: %+v, want %+v", i, d, w)
+		}
+	}
+	b := out.Beside()
+	if b.Whole != 3 || len(b.Partial) != 3 || b.Largest == nil || b.Largest.Date != "2026-11-26" ||
+		math.Abs(*b.Return-(142./118*190/166*214/190-1)) > 1e-12 {
+		t.Errorf("%+v", b)
+	}
+	text := "3 whole days: "
+	if s := b.String(); !strings.HasPrefix(s, text) ||
+		!strings.HasSuffix(s, "; partial, not compared: 2026-11-25, 2026-11-27, 2026-11-30") {
+		t.Error(s)
+	}
+	// A run that began at midnight has its first day whole.
+	same, again := account(0, 48, func(h int) float64 { return 101 }), account(0, 48, func(h int) float64 { return 101 })
+	idle := pair(nil, nil)
+	byDay(idle, tf, same, again)
+	if b := idle.Beside(); b.Whole != 2 || len(b.Partial) != 0 || math.Abs(*b.Return-0.01) > 1e-12 || b.Largest != nil {
+		t.Errorf("%+v", b)
 	}
 }
 
@@ -62,6 +124,7 @@ func TestExecutions(t *testing.T) {
 func FuzzExecutions(f *testing.F) {
 	f.Add(`{"kind":"fill","quantity":"1","side":"buy","symbol":"A/B","time":"2026-11-25T05:00:00.000Z"}`, "t\n2026-11-25T05:00:00.000Z,1")
 	f.Add("{}\n\n", "t\n,")
+	f.Add("{}", "timestamp,equity\n2026-11-25T05:00:00.000Z,1\n2026-11-25T06:00:00.000Z,0\n")
 	f.Fuzz(func(t *testing.T, decisions, curve string) {
 		s, b := &Stage{opts: Options{Root: t.TempDir()}}, &bundle.Bundle{}
 		dir := filepath.Join(s.opts.Root, "runs", "r")
@@ -75,9 +138,23 @@ func FuzzExecutions(f *testing.F) {
 			b.Artifacts = append(b.Artifacts, bundle.Artifact{Name: "runs/r/" + name, RunID: "r",
 				SHA256: digest.SHA256Hex([]byte(text))})
 		}
-		found, _, _, err := s.executions(b, "r", market.MustTimeframe("1h"))
-		if err == nil && pair(found, found).Diverging != 0 {
+		tf := market.MustTimeframe("1h")
+		found, err := s.executions(b, "r", tf)
+		if err != nil {
+			return
+		}
+		out := pair(found, found)
+		if out.Diverging != 0 {
 			t.Error("a run differs from itself")
+		}
+		ran, err := s.curveOf(b, "r", tf)
+		if err != nil || ran.opens[len(ran.opens)-1]-ran.opens[0] > market.Time(1000*24*time.Hour/time.Millisecond) {
+			return
+		}
+		same := *ran
+		byDay(out, tf, ran, &same)
+		if s := out.Beside(); s.Largest != nil {
+			t.Errorf("a run differs from itself: %+v", s.Largest)
 		}
 	})
 }

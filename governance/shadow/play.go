@@ -199,6 +199,7 @@ type playRequest struct {
 type played struct {
 	days    []bundle.ShadowDay
 	fills   []market.Fill
+	curve   curve
 	sandbox string
 	short   int // candles that the warm-up lacks
 }
@@ -241,7 +242,8 @@ func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q playRequest) (*p
 	}
 	days := daily(q.start, q.end, cash, in.Curves[0].OpenTime, in.Curves[0].Equity)
 	count(days, q.start, results.Fills, results.Trades)
-	return &played{days: days, fills: results.Fills, sandbox: level, short: short}, nil
+	account := curve{cash, slices.Clone(in.Curves[0].OpenTime), slices.Clone(in.Curves[0].Equity)}
+	return &played{days: days, fills: results.Fills, curve: account, sandbox: level, short: short}, nil
 }
 
 // launcher starts plays of a program.
@@ -304,13 +306,17 @@ func daily(from, to time.Time, cash float64, opens []market.Time, equity []float
 		for ; i < len(opens) && opens[i] < end; i++ {
 			level = equity[i]
 		}
-		d := bundle.ShadowDay{Date: bundle.FormatDay(day)}
-		if before > 0 {
-			d.Return = level/before - 1
-		}
-		list = append(list, d)
+		list = append(list, bundle.ShadowDay{Date: bundle.FormatDay(day), Return: net(before, level)})
 	}
 	return list
+}
+
+// net is the return of an account, 0 for one without money.
+func net(before, level float64) float64 {
+	if !(before > 0) {
+		return 0
+	}
+	return level/before - 1
 }
 
 // count adds the executions and round trips of each day.

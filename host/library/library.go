@@ -21,6 +21,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Places counts the trials among which runs were found; runs that are no trial are left out.
@@ -277,6 +278,26 @@ func (l *Library) locked(ctx context.Context, e *entry) ([]string, error) {
 		return nil, err
 	}
 	return ids, nil
+}
+
+// LockedFrom returns the close of the first candle that a run keeps locked, 0 where it keeps none: prices
+// from there on are what a search on the shown ones must not have seen.
+func (l *Library) LockedFrom(ctx context.Context, runID string) (market.Time, error) {
+	e, _, err := l.find(ctx, runID)
+	if err != nil {
+		return 0, err
+	}
+	locked, err := l.locked(ctx, e)
+	if err != nil {
+		return 0, err
+	}
+	from := market.Time(0)
+	for _, s := range e.details().splits {
+		if slices.Contains(locked, s.ID) && (from == 0 || s.TSFrom < from) {
+			from = s.TSFrom
+		}
+	}
+	return from, nil
 }
 
 // Reveal notes a look at the locked splits of a run, with its reason, before it returns. It

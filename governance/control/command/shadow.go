@@ -175,8 +175,8 @@ func printShadows(out io.Writer, list []shadow.Outcome) error {
 		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\n", r.CandidateRevisionID, r.Status, r.Days,
 			cmp.Or(r.From, "-"), cmp.Or(r.To, "-"), r.Reason)
 		for _, c := range r.Compared {
-			fmt.Fprintf(tab, "  %s\tcompared\t%d\t\t\t%d of %d fills diverge\n", c.RunID, len(c.Days),
-				c.Diverging, c.Fills)
+			fmt.Fprintf(tab, "  %s\tcompared\t%d\t\t\t%d of %d fills diverge; %s\n", c.RunID, len(c.Days),
+				c.Diverging, c.Fills, c.Beside())
 		}
 	}
 	return tab.Flush()

@@ -180,6 +180,12 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.
 	_ = tab.Flush() // to people: nothing is left to be done about it
 	showReasons(out, p)
 	showNumbers(out, &p.Numbers)
+	if p.Shadow != nil {
+		for _, c := range p.Shadow.Compared {
+			fmt.Fprintf(out, "%s %s beside its shadow: %d of %d fills diverge; %s\n", c.Role, c.RunID,
+				c.Diverging, c.Fills, c.Beside)
+		}
+	}
 	a, what := &p.Approvals, "approv"
 	if resume != nil {
 		a, what = resume, "resumption approv"
@@ -243,7 +249,7 @@ func showNumbers(out io.Writer, n *promotion.Numbers) {
 			p.Reason)
 	}
 	if n.Trials.Looks != nil {
-		fmt.Fprintf(out, "looks at held out candles: %d\n", *n.Trials.Looks)
+		fmt.Fprintf(out, "looks at held out candles: %d declared\n", *n.Trials.Looks)
 	}
 	switch {
 	case n.Since == nil:

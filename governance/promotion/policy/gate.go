@@ -51,7 +51,7 @@ var kinds = map[string][2]string{
 	Falsified:       {"at_most", "accept accept_from_e"},
 	Engine:          {"", "sha256"},
 	Correlation:     {"max stages", ""},
-	Shadow:          {"days trades evidence", "per_claim attested"},
+	Shadow:          {"days trades evidence", "per_claim e_bh attested"},
 	Challenge:       {"", ""},
 }
 
@@ -99,11 +99,13 @@ type Gate struct {
 	Stages []string `json:"stages" is:"oneof paper canary live" max:"3"`
 
 	// Days, Trades and Evidence are the least of a shadow; PerClaim multiplies Evidence with the
-	// number of the claim, Attested (true where it is absent) takes no candles from files.
+	// number of the claim, EBH makes of it what online e-BH takes among the claims of one packer or
+	// of the whole plane. Attested (true where it is absent) takes no candles from files.
 	Days     int64   `json:"days" min:"1"`
 	Trades   int64   `json:"trades"`
 	Evidence float64 `json:"evidence" min:"1"`
 	PerClaim bool    `json:"per_claim"`
+	EBH      string  `json:"e_bh" is:"oneof packer plane"`
 	Attested bool    `json:"attested"`
 }
 
@@ -176,6 +178,10 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	case Falsified:
 		if o.Has("accept") != o.Has("accept_from_e") {
 			o.Fail(field.InvalidField, "accept", "accept and accept_from_e need each other")
+		}
+	case Shadow:
+		if g.PerClaim && o.Has("e_bh") {
+			o.Fail(field.InvalidField, "e_bh", "per_claim and e_bh are two rules for many claims: take one")
 		}
 	case Engine:
 		for i, sum := range g.Engines {

@@ -164,6 +164,7 @@ func Plane() []Row {
 		same("7", "replay that comes to other numbers", "gate fails", p+"TestAReplayWithOtherNumbersFails"),
 		same("8", "falsification of another run", "says nothing",
 			p+"TestAFalsificationOfAnotherRunSaysNothing"),
+		same("8'", "falsification left out", "research, gates pending", c+"TestTheFalsificationLeftOut"),
 		same("9", "unsigned bundle where trust is configured", "research",
 			p+"TestUnsignedBundlesStayInResearch"),
 		same("10", "drill without a killed run, or ahead of time", "400 INVALID_DRILL",
@@ -182,14 +183,28 @@ func Plane() []Row {
 		same("14", "refutation waived by risk alone", "does not count", c+"TestARefutationTakesTwoWaivers"),
 		same("15", "a loss on the locked test", "research", c+"TestLossesOutOfSample"),
 		same("16", "runs of a changed lab", "engine.listed pending", c+"TestALabThatIsNotListed"),
+	}
+	return slices.Concat(rows, prospective(same), kept(same), declared(same))
+}
+
+// prospective are the rows about days after the seal, and about what stands by them.
+func prospective(same func(id, attack, wanted, test string) Row) []Row {
+	const c, p = "governance/control ", "governance/promotion "
+	return []Row{
 		same("17", "all gates of paper, no days after the seal, asks for real money",
 			"shadow.evidence pending", c+"TestNothingLiveWithoutUnseenDays"),
 		same("17a", "seals many unsigned, watches them, signs the best", "its days begin with the signature",
 			p+"TestTheBestOfManyUnsigned"),
 		same("17b", "packs the same again to be no claim", "E of 20 more for what follows",
 			p+"TestEachSealIsAClaim"),
+		same("17b'", "seals many under several names", "a policy can take all for one stream",
+			p+"TestPlacesAreNeverFree"),
+		same("17b''", "by e_bh: lowers a bar by what nobody has approved, was stopped, or withholds a day",
+			"it counts for no other", p+"TestDiscoveriesTogether"),
 		same("17c", "a worker states a day on another candle than the exchange's",
 			"in dispute, counts for no revision", "lab/cmd/testdata/prove/shadow_exchange.txtar"),
+		same("17c'", "states days of a program of one's own", "400 INVALID_SHADOW",
+			"governance/control TestDaysOfOnesOwn"),
 		same("17d", "disputes the days that lost", "they stay losses", p+"TestADayInDispute"),
 		same("17e", "disputes by the key of the worker, or from a venue of its own", "400 INVALID_DISPUTE",
 			p+"TestWhoMayDispute"),
@@ -202,8 +217,9 @@ func Plane() []Row {
 			p+"TestAnUnsignedPostMovesNothing"),
 		same("20", "resume by one, with an open critical incident, or by what was signed for an earlier stop",
 			"stays stopped", p+"TestResumingTakesTwo"),
+		same("20'", "resume after retirement; a stop by a key that nobody trusts", "stays retired; 400",
+			c+"TestAfterTheEnd"),
 	}
-	return slices.Concat(rows, kept(same), declared(same))
 }
 
 // kept are the rows about the log, and about how many trials are counted.
@@ -233,8 +249,12 @@ func kept(same func(id, attack, wanted, test string) Row) []Row {
 			"host/registry TestLooks"),
 		same("28'", "held out candles exported, to search on the file elsewhere", "a look, shown",
 			"lab/cmd/testdata/data_export.txtar"),
-		{"29", "the same search in another state directory", "counted by the plane",
-			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
+		same("28''", "the candles of a locked test, from the API's chart of a run",
+			"409 SPLIT_LOCKED, until a look", "api TestCandlesOfALockedTest"),
+		same("29", "the same search in another state directory, under another family and owner, submitted",
+			"counted by the plane", "lab/cmd/testdata/other_state_directory.txtar"),
+		{"29'", "the same, not submitted", "counted by nobody but its own lab",
+			"stated, not stopped: N of each lab is its own", "lab/cmd/testdata/other_state_directory.txtar",
 			nil},
 	}
 }

@@ -393,7 +393,7 @@ export interface paths {
         };
         /**
          * Candles of a run
-         * @description Those that the run has read, by their hash; neighbours are joined until at most so many points are left. Candles that are gone or changed are refused.
+         * @description Those that the run has read, by their hash, up to a locked test; neighbours are joined until at most so many points are left. Candles that are gone or changed are refused.
          */
         get: operations["getRunCandles"];
         put?: never;

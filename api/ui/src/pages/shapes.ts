@@ -33,6 +33,19 @@ export type Verified = Schemas["Verified"];
 /** A document of the control plane, of a form that its own openapi.json has. */
 export type Reading<T> = Omit<Schemas["ControlReading"], "document"> & { document: T };
 
+/** A paper or live run beside its shadow, by its whole UTC days. */
+export interface Beside {
+  run_id: string;
+  role: string;
+  fills: number;
+  diverging_fills: number;
+  whole_days: number;
+  partial_days: string[];
+  total_return: number | null;
+  shadow_total_return: number | null;
+  mean_daily_difference: number | null;
+}
+
 export interface PromotionState {
   candidate_revision_id: string;
   stage: string;
@@ -42,7 +55,7 @@ export interface PromotionState {
   evidence_valid_until: string | null;
   open_incidents: { incident_id: string; severity: string; reason: string }[];
   /** Of days after the seal; days in dispute only where there are any. */
-  shadow?: { days_in_dispute?: number } | null;
+  shadow?: { days_in_dispute?: number; compared?: Beside[] } | null;
   history: { seq: number; at: string; to: string; reason: string }[];
 }
 

@@ -1,7 +1,7 @@
 import { equal, ok, test } from "../../testing.ts";
 import { count } from "../../state/format.ts";
 import type { Candidate, PromotionState } from "../shapes.ts";
-import { age, aimOf, columnOf, proof, signers, standing } from "./board.ts";
+import { age, aimOf, beside, columnOf, proof, signers, standing } from "./board.ts";
 
 const state = (stage: string, stage_status = "active", next_stage: string | null = null): PromotionState => ({
   candidate_revision_id: "cr-1", stage, stage_status, next_stage, assurance: "signed", evidence_valid_until: null, open_incidents: [], history: [],
@@ -24,6 +24,13 @@ test("a proof says what it was held against", () => {
   ok(proof(verified).text.includes(count(1100)), "what is remembered");
   equal(proof({ ...verified, checkpoint: { ...verified.checkpoint, remembered: null } }).sign, "open");
   equal(proof({ ok: false, reason: "entry 6 is not in the log", entry: null, checkpoint: null }), { sign: "bad", text: "Not verified: entry 6 is not in the log." });
+});
+
+test("a run beside its shadow names the days that are not compared", () => {
+  const none = { run_id: "svc_1", role: "paper", fills: 4, diverging_fills: 1, whole_days: 0, partial_days: ["2026-11-01"], total_return: null, shadow_total_return: null, mean_daily_difference: null };
+  equal(beside(none), "Paper svc_1: 1 of 4 fills diverge; no whole day is compared; partial, not compared: 2026-11-01");
+  const text = beside({ ...none, whole_days: 14, partial_days: [], total_return: 0.01, shadow_total_return: 0.02, mean_daily_difference: -0.0007 });
+  ok(text.includes("14 whole days") && text.includes("its shadow") && !text.includes("partial"), "whole days");
 });
 
 test("who must sign is counted", () => {

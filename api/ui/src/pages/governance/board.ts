@@ -1,6 +1,6 @@
 // What the board says of a candidate, without DOM.
 import * as f from "../../state/format.ts";
-import type { Candidate, PromotionPlan, PromotionState, Reading, Verified } from "../shapes.ts";
+import type { Beside, Candidate, PromotionPlan, PromotionState, Reading, Verified } from "../shapes.ts";
 
 /** The columns: what was packed and not judged, the stages, what has ended. */
 export const columns = ["packed", "research", "paper", "canary", "live", "ended"] as const;
@@ -62,4 +62,13 @@ export function standing(c: Candidate, configured: boolean, state: { value: Read
   }
   if (state.error) return state.error.status === 404 ? `${name} is not known to the control plane.` : `${name} was submitted; the control plane does not answer.`;
   return `${name} was submitted.`;
+}
+
+/** A run beside its shadow in words; days that are not whole are named. */
+export function beside(b: Beside): string {
+  const days = b.whole_days
+    ? `${f.count(b.whole_days)} whole ${b.whole_days === 1 ? "day" : "days"}: ${f.signedPercent(b.total_return)}, its shadow ${f.signedPercent(b.shadow_total_return)}, ${f.signedPercent(b.mean_daily_difference, 3)} a day between them`
+    : "no whole day is compared";
+  const left = b.partial_days.length ? `; partial, not compared: ${b.partial_days.join(", ")}` : "";
+  return `${f.words(b.role)} ${f.shortId(b.run_id, 16)}: ${f.count(b.diverging_fills)} of ${f.count(b.fills)} fills diverge; ${days}${left}`;
 }

@@ -12,7 +12,7 @@ import { fragment } from "../../state/route.ts";
 import { useAnswer, type Asked } from "../answer.ts";
 import { Facts, Heading, MarkSign, Refusal, Section, States } from "../kit.tsx";
 import type { Candidate, List, Missing, PromotionPlan, PromotionState, Reach, Reading } from "../shapes.ts";
-import { age, aimOf, columnOf, columns, heads, proof, signers, stateOf, type Column } from "./board.ts";
+import { age, aimOf, beside, columnOf, columns, heads, proof, signers, stateOf, type Column } from "./board.ts";
 import { askOthers, type Shown } from "./others.ts";
 
 /** How often the plane is asked again, and how many cards are drawn at first. */
@@ -145,6 +145,7 @@ function Judged({ of: c, reading: { document: s, reachable, age_seconds, verifie
       <p class="proof" data-sign={shown.sign}><Icon name={({ good: "check", bad: "cross", open: "ring" } as const)[shown.sign]} /><bdi>{shown.text}</bdi></p>
       {s.open_incidents.length > 0 && <ul class="notes" aria-label="Open incidents">{s.open_incidents.map((i) => <li key={i.incident_id}><Icon name="warn" /> <bdi>{i.severity} incident {i.incident_id}: {i.reason}</bdi></li>)}</ul>}
       {s.shadow?.days_in_dispute && <p class="stale">{f.count(s.shadow.days_in_dispute)} {s.shadow.days_in_dispute === 1 ? "day" : "days"} in dispute: a second fetcher was given other candles.</p>}
+      {s.shadow?.compared && <ul class="notes" aria-label="Runs beside their shadow">{s.shadow.compared.map((b) => <li key={b.run_id}><bdi>{beside(b)}</bdi></li>)}</ul>}
       {aim && <Towards revision={c.candidate_revision_id} name={c.candidate_id} stage={aim} now={s.stage} />}
     </>
   );
