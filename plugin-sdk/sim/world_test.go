@@ -316,7 +316,7 @@ func (w *world) play(t *rapid.T, s scale, steps int, rec sim.Recorder) (*sim.Eng
 	p := &script{w: w, s: s}
 	err := sim.Run(e, feed, p)
 	var full *sim.LedgerError
-	if errors.As(err, &full) { // a lucky account may outgrow the books, which TestLedger shows
+	if errors.As(err, &full) { // a lucky account may outgrow the books, as TestLedgerOverflow shows
 		t.Skip(err)
 	}
 	if err != nil {
