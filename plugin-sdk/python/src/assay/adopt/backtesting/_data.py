@@ -91,6 +91,10 @@ class Data:
         self._size += 1
         self._cached = {}
 
+    def _show(self, size: int) -> None:
+        """Shows so many of the candles that were added."""
+        self._size, self._cached = size, {}
+
     def __len__(self) -> int:
         return self._size
 
