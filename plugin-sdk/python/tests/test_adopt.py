@@ -91,9 +91,7 @@ class Run:
     ) -> list[Any]:
         step = pb.Step(index=self.index, close_time=(self.index + 1) * 3_600_000, warmup=warmup)
         names = ("open", "high", "low", "close", "volume")
-        step.candles.add(
-            open_time=self.index * 3_600_000, **dict(zip(names, row, strict=True))
-        )
+        step.candles.add(open_time=self.index * 3_600_000, **dict(zip(names, row, strict=True)))
         step.account.cash = step.account.equity = 1000
         for fill in fills:
             step.fills.add(**fill)
@@ -113,7 +111,9 @@ def advanced(cls: type[Strategy], candles: list[tuple[float, ...]], chunk: int =
             part = candles[known : known + chunk]
             times = [(known + i + 1) * hour for i in range(len(part))]
             m = pb.Candles(first_step=known, close_times=times)
-            column = m.symbols.add(open_time=struct.pack(f"<{len(part)}q", *(t - hour for t in times)))
+            column = m.symbols.add(
+                open_time=struct.pack(f"<{len(part)}q", *(t - hour for t in times))
+            )
             for k, name in enumerate(("open", "high", "low", "close", "volume")):
                 setattr(column, name, struct.pack(f"<{len(part)}d", *(row[k] for row in part)))
             player.take(m)

@@ -357,11 +357,14 @@ def test_columns_are_made_once_for_many_candles(tmp_path: Path, line: str, calls
 
 
 def test_the_newest_candle_is_the_last_of_an_analyzed_frame(tmp_path: Path) -> None:
-    body = AHEAD.format(line="1") + """
+    body = (
+        AHEAD.format(line="1")
+        + """
 def bot_loop_start(self, current_time, **kwargs):
     frame, at = self.dp.get_analyzed_dataframe("A/B", "1h")
     if len(frame):
         assert frame["date"].iat[-1] + pd.Timedelta("1h") == at
         assert at == pd.Timestamp(current_time) - pd.Timedelta("1h")
 """
+    )
     assert advanced(adopted(tmp_path, body), wandering(300))

@@ -286,7 +286,7 @@ def _differing(whole: Any, made: Any, size: int) -> str:
     for name in (*ahead, *alone):
         a, b = (_lines(them.get(name)) for them in (ahead, alone))
         if len(a) != len(b) or any(not same(x[..., :size], y) for x, y in zip(a, b, strict=True)):
-            return name
+            return str(name)
     a, b = ([values for _, _, values in x._made_] for x in (whole, made))
     if len(a) != len(b) or any(not same(x[..., :size], y) for x, y in zip(a, b, strict=True)):
         return "I"

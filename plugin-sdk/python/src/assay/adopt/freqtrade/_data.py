@@ -54,9 +54,7 @@ class Candles:
     def frame(self) -> Any:
         """A DataFrame of its own: date and columns."""
         columns: dict[str, Any] = {
-            "date": pd.DatetimeIndex(
-                self._times[: self._size].astype("datetime64[ms]"), tz="UTC"
-            )
+            "date": pd.DatetimeIndex(self._times[: self._size].astype("datetime64[ms]"), tz="UTC")
         }
         for i, name in enumerate(COLUMNS):
             columns[name] = self._rows[i, : self._size].copy()

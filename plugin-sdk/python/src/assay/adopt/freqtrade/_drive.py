@@ -16,6 +16,7 @@ import pandas as pd
 from ... import Fill, Intents, Rejection, Supports, View
 from ... import Strategy as Base
 from ..._frames import Row
+from ...view import FrameView
 from .. import LookedAhead, Unsupported, drawn, same
 from . import _modules
 from ._book import SIGNALS, Book
@@ -32,7 +33,6 @@ from ._strategy import (
     timeframe_to_seconds,
 )
 from ._trade import Locks, Trade
-
 
 _FIRST_CHECKS = 8  # candles at which they are called again, the first time
 
@@ -325,18 +325,23 @@ class Adopted(Base):
 
     def _extend(self, v: View, later: Any) -> list[dict[tuple[str, str], int]]:
         """Adds later candles. Returns how many there are of each kind now and after each step."""
-        own = self._theirs.timeframe
-        frames = [
-            (p, t, copy.deepcopy(v[p].at(t)._frame)) for p in v.symbols for t in self.extra
-        ]
+        own, frames = {self._theirs.timeframe}, []
+        for p in v.symbols:
+            for t in self.extra:
+                larger = v[p].at(t)
+                if isinstance(larger, FrameView):
+                    frames.append((p, t, copy.deepcopy(larger._frame)))
+                else:
+                    own.add(t)  # the run's own by another name
         states = [{key: len(candles) for key, candles in self._candles.items()}]
         for now, candles in later:
             closed = {view.symbol: Row(row[0], now, *row[1:]) for view, row in candles}
             for p, row in closed.items():
-                self._candles[p, own].add(row.open_time, row[2:])
+                for t in own:
+                    self._candles[p, t].add(row.open_time, row[2:])
             for p, t, frame in frames:
                 frame.advance(now, closed.get(p))
-                if frame.closed:
+                if frame.closed and frame.newest is not None:
                     self._candles[p, t].add(frame.newest.open_time, frame.newest[2:])
             states.append({key: len(candles) for key, candles in self._candles.items()})
         return states
