@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -159,9 +160,8 @@ class Adopted(Base):
             self._strategy = made
         else:
             _renew(self._strategy, made, newest + 1)
-        for label, plot, values in made._made_:
-            for i, line in enumerate(np.atleast_2d(values) if plot else ()):
-                v.publish(label if values.ndim == 1 else f"{label} {i + 1}", _number(line[newest]))
+        for name, line in made._lines_:
+            v.publish(name, _number(line[newest]))
         if not self._begun:
             self._begun = self._ready()
         if self._begun:
@@ -220,6 +220,8 @@ class Adopted(Base):
             made.init()
         finally:
             _current.strategy = None
+        made._lines_ = list(_published(made))
+        made._names_ = [n for n, value in vars(made).items() if _is_indicators(value)]
         if self._kept is None or self._kept:
             kept = _kept(made, len(self._data))
             self._kept = kept if self._kept is None else self._kept & kept
@@ -242,6 +244,13 @@ class Adopted(Base):
         return size > 1
 
 
+def _published(made: Any) -> Iterator[tuple[str, Any]]:
+    """The lines of what is plotted, by their names."""
+    for label, plot, values in made._made_:
+        for i, line in enumerate(np.atleast_2d(np.asarray(values)) if plot else ()):
+            yield label if values.ndim == 1 else f"{label} {i + 1}", line
+
+
 def _number(value: Any) -> float:
     try:
         return float(value)
@@ -260,9 +269,8 @@ def _is_indicators(value: Any) -> bool:
 
 def _renew(strategy: Any, made: Any, size: int) -> None:
     """Gives a strategy the indicators of so many candles."""
-    for name, value in vars(made).items():
-        if _is_indicators(value):
-            setattr(strategy, name, _cut(value, size))
+    for name in made._names_:
+        setattr(strategy, name, _cut(getattr(made, name), size))
 
 
 def _cut(value: Any, size: int) -> Any:
@@ -281,10 +289,8 @@ def _cut(value: Any, size: int) -> Any:
 
 def _differing(whole: Any, made: Any, size: int) -> str:
     """The name of the first indicator that is another one with later candles, else nothing."""
-    ahead = {n: v for n, v in vars(whole).items() if _is_indicators(v)}
-    alone = {n: v for n, v in vars(made).items() if _is_indicators(v)}
-    for name in (*ahead, *alone):
-        a, b = (_lines(them.get(name)) for them in (ahead, alone))
+    for name in dict.fromkeys((*whole._names_, *made._names_)):
+        a, b = (_lines(vars(them).get(name)) for them in (whole, made))
         if len(a) != len(b) or any(not same(x[..., :size], y) for x, y in zip(a, b, strict=True)):
             return str(name)
     a, b = ([values for _, _, values in x._made_] for x in (whole, made))

@@ -383,15 +383,15 @@ class Columns:
 
     def __init__(self, frame: Any, candles: int) -> None:
         self.frame, self.candles = frame, candles
+        self._names = [c for c in SIGNALS if c in frame.columns]
         self._signals: dict[str, list[Any]] = {}
 
     def row(self, candles: int) -> dict[str, Any]:
         """What it says at the newest of so many candles in the columns that decide."""
-        names = [c for c in SIGNALS if c in self.frame.columns]
         if candles == self.candles:
-            return {c: self.frame[c].iat[-1] for c in names}
+            return {c: self.frame[c].iat[-1] for c in self._names}
         if not self._signals:
-            self._signals = {c: self.frame[c].tolist() for c in names}
+            self._signals = {c: self.frame[c].tolist() for c in self._names}
         return {c: values[candles - 1] for c, values in self._signals.items()}
 
     def differing(self, alone: Any) -> str:
