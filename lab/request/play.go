@@ -237,8 +237,8 @@ func (h *Host) workers() int {
 }
 
 // playOne plays a job, a trial's in the host's session, a forked replay in one of the host's forks. What does
-// not come to its end there is played once more in a process of its own, before the strategy is blamed: the plays before may have left it without
-// memory, or in a state of its own making.
+// not come to its end there is played once more in a process of its own, before the strategy is blamed: the
+// plays before may have left it without memory, or in a state of its own making.
 func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job) (played, error) {
 	var s *run.Session
 	switch {
