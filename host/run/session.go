@@ -20,17 +20,19 @@ import (
 type Session struct {
 	proc    *catalog.Process
 	folder  *candle.Folder // nil for a bundle, which is sent its candles
+	forks   bool           // plays bundles alone, and keeps no candles
 	apart   string         // SHA-256 of a bundle that can only be played in processes of its own
 	sha256  string         // of the program
 	options catalog.LaunchOptions
 	candles map[string]*candlefile.File // the host's own, by their hash
 }
 
-// open opens stored candles: once for all plays of a session. Without one release closes them.
+// open opens stored candles: once for all plays of a session that keeps them. Else release closes them.
 func (s *Session) open(store *candle.Store, d candle.Dataset) (_ *market.Series, release func() error,
 	err error) {
 	var f *candlefile.File
-	if s != nil {
+	keeps := s != nil && !s.forks
+	if keeps {
 		f = s.candles[d.SHA256]
 	}
 	if f == nil {
@@ -39,7 +41,7 @@ func (s *Session) open(store *candle.Store, d candle.Dataset) (_ *market.Series,
 		}
 	}
 	series := *f.Series()
-	if s == nil {
+	if !keeps {
 		return &series, f.Close, nil
 	}
 	if s.candles == nil {
@@ -51,7 +53,8 @@ func (s *Session) open(store *candle.Store, d candle.Dataset) (_ *market.Series,
 
 // takes reports whether the session can play a strategy.
 func (s *Session) takes(strategy *catalog.Strategy) bool {
-	return s != nil && strategy.Sessions && !strategy.Debug && s.apart != strategy.SHA256
+	return s != nil && strategy.Sessions && !strategy.Debug && s.apart != strategy.SHA256 &&
+		(strategy.Program().Bundle || !s.forks)
 }
 
 // launch returns the process for a play, whose files go into the folder of the session.

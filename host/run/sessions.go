@@ -7,6 +7,9 @@ import (
 
 // Sessions are the processes of workers that play side by side. The zero value is ready.
 type Sessions struct {
+	// Forks has them play only bundles, in copies of their processes, each on candles of its own.
+	Forks bool
+
 	mu   sync.Mutex
 	idle []*Session
 }
@@ -20,7 +23,7 @@ func (s *Sessions) Take() *Session {
 		s.idle = s.idle[:n-1]
 		return session
 	}
-	return &Session{}
+	return &Session{forks: s.Forks}
 }
 
 // Put gives a session back; nil is none.

@@ -58,6 +58,9 @@ type Drive struct {
 	// Cores is how many processors the plugin's process has, where the system can limit them; 0 is
 	// all.
 	Cores int
+	// Forked lets a bundle play in a copy of a process of Host.Forks of package request: what such a play
+	// comes to must not be evidence that the strategy is determined.
+	Forked bool
 	// Unreplayed leaves a strategy of signals unasked whether it looks ahead.
 	Unreplayed bool
 	// Warmup is how many candles lie before the window: 0 what the strategy asks for,

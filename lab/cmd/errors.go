@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -220,13 +221,29 @@ func (a *App) print(command string) int {
 	if a.answer.outcome.Print != nil {
 		a.answer.outcome.Print(a.IO.Out)
 	}
-	for _, w := range a.answer.outcome.Warnings {
-		fmt.Fprintf(a.IO.Err, "warning: %s: %s\n", w.Code, w.Message)
-	}
+	printWarnings(a.IO.Err, a.answer.outcome.Warnings)
 	if failure != nil {
 		a.printFailure(command, failure)
 	}
 	return exit
+}
+
+// alike is how many warnings of one code are printed; a run has some once for each split.
+const alike = 3
+
+// printWarnings prints the first warnings of each code, and how many others there are.
+func printWarnings(out io.Writer, list []Warning) {
+	count := map[string]int{}
+	for _, w := range list {
+		if count[w.Code]++; count[w.Code] <= alike {
+			fmt.Fprintf(out, "warning: %s: %s\n", w.Code, w.Message)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(count)) {
+		if more := count[code] - alike; more > 0 {
+			fmt.Fprintf(out, "warning: %s: %d more like these: --json lists them\n", code, more)
+		}
+	}
 }
 
 func (a *App) printJSON(command string, failure *Error, exit int) int {

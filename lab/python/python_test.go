@@ -232,7 +232,8 @@ func TestSuspects(t *testing.T) {
 	interpreter(t)
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"strategy.py": "import time\nfrom datetime import datetime\n" +
-		"x = datetime.now()\nfor y in {1, 2}:\n    pass\nimport numpy as np\nz = np.random.rand()\n",
+		"x = datetime.now()\nfor y in {1, 2}:\n    pass\nimport numpy as np\nz = np.random.rand()\n" +
+		"w = z.view().base\n",
 		"test_strategy.py": "import time\n", "fine.py": "import math\n"})
 	files, found, err := python.Suspects(context.Background(), dir)
 	if err != nil {
@@ -243,6 +244,7 @@ func TestSuspects(t *testing.T) {
 		"strategy.py:3: datetime.now reads the clock: use v.time",
 		"strategy.py:4: a set has another order each time: sort it first",
 		"strategy.py:7: np.random.rand is a random source that no seed of a run reaches: use v.rand",
+		"strategy.py:8: .base of an array or a frame may show rows of later candles",
 	}
 	if files != 2 || strings.Join(found, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%d files\n%s", files, strings.Join(found, "\n"))

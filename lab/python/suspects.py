@@ -26,6 +26,10 @@ NAMES = {
 }
 
 
+#: Attributes of arrays and frames that lead to the memory that they are a part of.
+WHOLE = ("base", "obj", "as_strided")
+
+
 def dotted(node):
     if isinstance(node, ast.Name):
         return node.id
@@ -57,6 +61,8 @@ def look(path, shown, found):
             why = NAMES.get((owner.rsplit(".", 1)[-1], node.attr)) or NAMES.get((owner, ""))
             if why:
                 note = f"{owner}.{node.attr} {why}"
+            elif node.attr in WHOLE and owner != "self":
+                note = f".{node.attr} of an array or a frame may show rows of later candles"
         elif isinstance(node, ast.For | ast.comprehension) and is_set(node.iter):
             node = node.iter
             note = "a set has another order each time: sort it first"

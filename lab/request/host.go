@@ -64,6 +64,9 @@ type Host struct {
 	// Session plays the splits of trials one after another in its process, so Workers must be 1; nil gives
 	// each split a process of its own.
 	Session *run.Session
+	// Forks are the processes whose copies play bundles where a replay is driven so; nil gives each
+	// replay a process of its own.
+	Forks *run.Sessions
 	// Elsewhere plays trials on other machines; nil plays them here.
 	Elsewhere Player
 	// Shelf has the trials of a search whose folders are not kept; nil: there are none.

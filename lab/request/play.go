@@ -236,12 +236,20 @@ func (h *Host) workers() int {
 	return runtime.NumCPU()
 }
 
-// playOne plays a job, a trial's in the host's session. What does not come to its end there is played once
-// more in a process of its own, before the strategy is blamed: the plays before may have left it without
-// memory, or in a state of its own making.
+// playOne plays a job, a trial's in the host's session, a forked replay in one of the host's forks. What does
+// not come to its end there is played once more in a process of its own, before the strategy is blamed: the
+// plays before may have left it without memory, or in a state of its own making.
 func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job) (played, error) {
-	if h.Session != nil && p.Request.Kind == artifact.KindTrial {
-		out, err := j.play(ctx, h, l, p, h.Session)
+	var s *run.Session
+	switch {
+	case p.Request.Kind == artifact.KindTrial:
+		s = h.Session
+	case j.Drive.Forked && h.Forks != nil && p.Strategy.Program().Bundle:
+		s = h.Forks.Take()
+		defer h.Forks.Put(s)
+	}
+	if s != nil {
+		out, err := j.play(ctx, h, l, p, s)
 		if err == nil && out.failure == nil || ctx.Err() != nil {
 			return out, err
 		}

@@ -66,9 +66,11 @@ func TestReasonsAreThoseOfTheFile(t *testing.T) {
 	if err != nil || strings.TrimSpace(got) != "" {
 		t.Errorf("a test that passes has the reason %q: %v", got, err)
 	}
-	if got, _, err := reasons(`"verdict":"warn","reason":"no_literals"}`); err != nil ||
-		!strings.Contains(got, "no_literals") {
-		t.Errorf("a test that warns has the reason %q: %v", got, err)
+	for _, why := range []string{"no_literals", "dsr_max_below_0.95", "pbo_above_0.2"} {
+		if got, _, err := reasons(`"verdict":"warn","reason":"` + why + `"}`); err != nil ||
+			!strings.Contains(got, why) {
+			t.Errorf("a test that warns has the reason %q: %v", got, err)
+		}
 	}
 	b := good(planetest.Earning)
 	if list, err := check(b, planetest.Files(b)); err != nil || list[1].InputsSHA256 != sum {

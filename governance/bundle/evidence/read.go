@@ -389,7 +389,7 @@ func (rep *report) stressFailed() *int64 {
 }
 
 // reasonForm is what the reason of a warning looks like.
-var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_.]{0,63}$`)
 
 // falsification counts the gates that failed, unless it is inconclusive.
 func (r *Run) falsification(rep *report, files Files) error {
@@ -414,7 +414,7 @@ func (r *Run) falsification(rep *report, files Files) error {
 		case !t.Warns():
 			t.Reason = ""
 		case t.Reason != "" && !reasonForm.MatchString(t.Reason):
-			return invalid(AttackName, "the reason of %s is no word of small letters", t.ID)
+			return invalid(AttackName, "the reason of %s is not small letters, digits, _ and .", t.ID)
 		}
 	}
 	failed := int64(len(found.Failed()))

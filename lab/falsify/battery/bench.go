@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/account"
@@ -31,6 +32,7 @@ type Bench struct {
 
 	workdir *replay.Workdir
 	workers int
+	forks   run.Sessions
 	first   []*Play // of the base
 	found   map[string]*Finding
 	refused map[string]string // why a test could not be made, by id
@@ -47,6 +49,7 @@ type Bench struct {
 // A replay on the candles as they are has the data set of the base: the host takes no
 // decision behind the split, but the file that the plugin may read goes on.
 func (b *Bench) openBase(ctx context.Context) (err error) {
+	b.forks.Forks = true
 	b.workers = b.Host.Workers
 	if b.workers <= 0 {
 		b.workers = runtime.NumCPU()
@@ -93,9 +96,9 @@ func (b *Bench) openBase(ctx context.Context) (err error) {
 }
 
 func (b *Bench) closeAll() error {
-	var err error
+	err := b.forks.Close()
 	if b.Source != nil {
-		err = b.Source.Close()
+		err = errors.Join(err, b.Source.Close())
 	}
 	if b.workdir != nil {
 		err = errors.Join(err, b.workdir.Close())

@@ -135,6 +135,7 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 	}
 	var out *request.Replayed
 	host := *b.Host
+	host.Forks = &b.forks
 	if !keep { // what a play on changed candles comes to is a row, no news
 		host.Logger = hclog.NewNullLogger()
 	}
@@ -238,4 +239,4 @@ func (p *Play) window(base, changed *request.Prepared) (from, to int, err error)
 
 // Quick is how replays are driven that are about candles and rules only: one thread is
 // enough for the plugin, the others are its neighbours'.
-var Quick = run.Drive{Procs: 1, Unreplayed: true}
+var Quick = run.Drive{Procs: 1, Unreplayed: true, Forked: true}

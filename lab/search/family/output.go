@@ -47,7 +47,7 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 		}
 		// What cannot be repeated in a process of its own either is no state of another play.
 		if x := out.Result.Optimised; x == nil || x.Undefined["metrics"] != ReasonNondeterministic {
-			out.Warnings = append(out.Warnings, leakWarning(leaked))
+			out.Warnings = append(out.Warnings, leakWarning(leaked, s.root.Strategy.Program().Bundle))
 		}
 	}
 	if err := s.kept.Finish(); err != nil {

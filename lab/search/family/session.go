@@ -92,10 +92,16 @@ func (s *Search) playApart(ctx context.Context, in *Searched) (*Outcome, map[int
 	return s.judge(ctx, again)
 }
 
-func leakWarning(t *Trial) artifact.ReportWarning {
+// leakWarning speaks to the author in the words of the language: bundle reports whether that is Python.
+func leakWarning(t *Trial, bundle bool) artifact.ReportWarning {
+	cause := "the strategy keeps state from one run to the next, as in package variables"
+	remedy := "Keep the state in what the constructor returns, or set FreshProcess in the Spec"
+	if bundle {
+		cause = "the strategy depends on what its process holds, as module or class variables, a set " +
+			"that is iterated, random numbers without a seed or the clock"
+		remedy = "Keep the state in self, made in start(), iterate over sorted(...), and draw from v.rand"
+	}
 	return artifact.ReportWarning{Code: CodeStateLeak, Message: fmt.Sprintf(
-		"trial t%d has another result in a process of its own: the strategy keeps state from one run to "+
-			"the next, as in package variables. All trials were played again, each window in a process "+
-			"of its own. Keep the state in what the constructor returns, or set FreshProcess in the Spec",
-		t.Index)}
+		"trial t%d has another result in a process of its own: %s. All trials were played again, each "+
+			"window in a process of its own. %s", t.Index, cause, remedy)}
 }

@@ -1,4 +1,6 @@
 import math
+import random
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,9 @@ import pytest
 
 from assay import Strategy
 from assay import strategy_pb2 as pb
+from assay._advance import Player
 from assay._drive import Author, Failure, build
-from assay.adopt import Unsupported
+from assay.adopt import LookedAhead, Unsupported
 from assay.adopt.backtesting import adopt
 from assay.adopt.backtesting.lib import barssince, cross, crossover, quantile
 from assay.testing import play, walk
@@ -81,20 +84,53 @@ class Run:
         self.index = 0
 
     def step(self, close: float, *fills: dict[str, Any], warmup: bool = False) -> list[Any]:
+        return self.decide(rows([close])[0], *fills, warmup=warmup)
+
+    def decide(
+        self, row: tuple[float, ...], *fills: dict[str, Any], warmup: bool = False
+    ) -> list[Any]:
         step = pb.Step(index=self.index, close_time=(self.index + 1) * 3_600_000, warmup=warmup)
-        step.candles.add(
-            open_time=self.index * 3_600_000,
-            open=close,
-            high=close + 1,
-            low=close - 1,
-            close=close,
-            volume=1,
-        )
+        names = ("open", "high", "low", "close", "volume")
+        step.candles.add(open_time=self.index * 3_600_000, **dict(zip(names, row, strict=True)))
         step.account.cash = step.account.equity = 1000
         for fill in fills:
             step.fills.add(**fill)
         self.index += 1
         return self.author.decide(step)
+
+
+def advanced(cls: type[Strategy], candles: list[tuple[float, ...]], chunk: int = 300) -> list[str]:
+    """What it asks for where it plays many steps by itself, with later candles at hand."""
+    run = Run(cls)
+    player = Player(run.author)
+    out: list[str] = []
+    hour = 3_600_000
+    while run.index < len(candles):
+        known, asked = player._first + len(player._times), run.index
+        if known <= run.index:
+            part = candles[known : known + chunk]
+            times = [(known + i + 1) * hour for i in range(len(part))]
+            m = pb.Candles(first_step=known, close_times=times)
+            column = m.symbols.add(
+                open_time=struct.pack(f"<{len(part)}q", *(t - hour for t in times))
+            )
+            for k, name in enumerate(("open", "high", "low", "close", "volume")):
+                setattr(column, name, struct.pack(f"<{len(part)}d", *(row[k] for row in part)))
+            player.take(m)
+            known += len(part)
+        script = pb.Script(last=known - 1)
+        step = script.steps.add(index=asked, close_time=(asked + 1) * hour)
+        step.account.cash = step.account.equity = 1000
+        answer = player.play(script)
+        out += [f"{answer.step} {i}" for i in answer.intents]
+        run.index = answer.step + 1
+    return out
+
+
+def stepped(cls: type[Strategy], candles: list[tuple[float, ...]]) -> list[str]:
+    """What it asks for step by step, with no later candle in the process."""
+    run = Run(cls)
+    return [f"{i} {n}" for i, row in enumerate(candles) for n in run.decide(row)]
 
 
 def filled(tag: str, quantity: str, price: str, **more: Any) -> dict[str, Any]:
@@ -257,3 +293,54 @@ def test_helpers() -> None:
     assert barssince([False]) == np.inf
     assert quantile(np.array([1, 2, 3, 2])) == 1 / 3
     assert quantile([2, math.nan, 3, 4], 0.5) == 3
+
+
+def wandering(n: int) -> list[tuple[float, ...]]:
+    rand, close = random.Random(3), 10.0
+    closes = [close := close * (1 + rand.gauss(0, 0.02)) for _ in range(n)]
+    return rows(closes)
+
+
+AHEAD = """class Mine(Strategy):
+    calls = 0
+
+    def init(self):
+        type(self).calls += 1
+        self.f = self.I(mean, self.data.Close, 3)
+        self.two = (self.I({line}, self.data.Close), self.f)
+
+    def next(self):
+        assert len(self.f) == len(self.data) == len(self.two[0].times)
+        if crossover(self.two[0], self.f):
+            self.buy(size=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "calls"),
+    [
+        ("lambda x: mean(x, 9)", 10),  # 2 chunks of candles and 4, each checked
+        ("lambda x: np.append(x[1:], np.nan)", 700),  # the next close
+        ("lambda x: x - x.mean()", 700),
+    ],
+)
+def test_init_is_called_once_for_many_candles(tmp_path: Path, line: str, calls: int) -> None:
+    candles = wandering(700)
+    cls = adopted(tmp_path, AHEAD.format(line=line))
+    theirs: Any = cls._theirs  # type: ignore[attr-defined]
+    asked = advanced(cls, candles)
+    first, theirs.calls = theirs.calls, 0
+    assert asked == stepped(cls, candles)
+    assert theirs.calls == 700
+    assert calls <= first <= calls + 15
+    if calls < 700:
+        assert asked
+        theirs.calls = 0
+        assert advanced(adopted(tmp_path, AHEAD.format(line=line), ahead=False), candles) == asked
+
+
+def test_what_looks_ahead_later_is_refused(tmp_path: Path) -> None:
+    line = "lambda x: np.append(x[1:], 0.0) if len(x) > 400 else mean(x, 9)"
+    with pytest.raises(Failure, match=r"LookedAhead: Mine.two is another one at .*ahead=False"):
+        advanced(adopted(tmp_path, AHEAD.format(line=line)), wandering(700))
+    assert LookedAhead.__doc__

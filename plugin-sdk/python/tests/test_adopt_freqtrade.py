@@ -14,7 +14,7 @@ from assay.adopt import Unsupported
 from assay.adopt.freqtrade import adopt
 from assay.params import collect
 from assay.testing import play, walk
-from test_adopt import Run
+from test_adopt import Run, advanced, stepped, wandering
 
 pd = pytest.importorskip("pandas")
 
@@ -283,7 +283,7 @@ def custom_exit(self, *args, **kwargs):
     return None
 """
     said = json.loads(spec(adopted(tmp_path, body, candles=300)).params_schema)["x-differs"]
-    words = ("the newest 300 candles", "custom_exit", "a trailing stop", "(90)")
+    words = ("the newest 300 to 799 candles", "custom_exit", "a trailing stop", "(90)")
     assert [word in text for word, text in zip(words, said, strict=True)] == [True] * 4
 
 
@@ -315,3 +315,56 @@ def test_what_leaves_gives_its_place_to_other_pairs(tmp_path: Path) -> None:
     assert isinstance(left, type(Close("B/USD")))
     assert list(book._entering) == ["C/USD"]
     assert book._stake(1) == pytest.approx(50 * 10 * 0.999 * 0.99)
+
+
+AHEAD = """
+calls = 0
+def informative_pairs(self):
+    return [(pair, "4h") for pair in self.dp.current_whitelist()]
+def populate_indicators(self, dataframe, metadata):
+    type(self).calls += 1
+    larger = self.dp.get_pair_dataframe(metadata["pair"], "4h")
+    larger["rising"] = larger["close"] > larger["close"].shift(1)
+    dataframe["mean"] = dataframe["close"].ewm(span=9).mean()
+    dataframe["next"] = {line}
+    return merge_informative_pair(dataframe, larger, "1h", "4h")
+def populate_entry_trend(self, dataframe, metadata):
+    up = qtpylib.crossed_above(dataframe["close"], dataframe["mean"]) & (dataframe["next"] > 0)
+    dataframe.loc[up & (dataframe["rising_4h"] == True), ["enter_long", "enter_tag"]] = (1, "up")
+    return dataframe
+def populate_exit_trend(self, dataframe, metadata):
+    return dataframe
+def custom_exit(self, pair, trade, current_time, current_rate, current_profit, **kwargs):
+    frame, _ = self.dp.get_analyzed_dataframe(pair, self.timeframe)
+    return "below" if frame["close"].iat[-1] < frame["mean"].iat[-1] else None
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "calls"), [("1", 30), ('dataframe["close"].shift(-1)', 620), ("len(dataframe)", 620)]
+)
+def test_columns_are_made_once_for_many_candles(tmp_path: Path, line: str, calls: int) -> None:
+    cls = adopted(tmp_path, AHEAD.format(line=line), candles=100)
+    theirs: Any = cls._theirs  # type: ignore[attr-defined]
+    candles = wandering(620)
+    asked = advanced(cls, candles)
+    first, theirs.calls = theirs.calls, 0
+    assert len(asked) > 0 or "shift" in line
+    assert asked == stepped(cls, candles)
+    assert theirs.calls == 620
+    assert 8 <= first <= calls + 15
+    assert (calls == 30) == (first <= 45)
+
+
+def test_the_newest_candle_is_the_last_of_an_analyzed_frame(tmp_path: Path) -> None:
+    body = (
+        AHEAD.format(line="1")
+        + """
+def bot_loop_start(self, current_time, **kwargs):
+    frame, at = self.dp.get_analyzed_dataframe("A/B", "1h")
+    if len(frame):
+        assert frame["date"].iat[-1] + pd.Timedelta("1h") == at
+        assert at == pd.Timestamp(current_time) - pd.Timedelta("1h")
+"""
+    )
+    assert advanced(adopted(tmp_path, body), wandering(300))

@@ -180,6 +180,43 @@ def test_bad_columns(given: dict[str, Any], want: str) -> None:
         Table(Signals(**given), _TIMES)
 
 
+def test_many_symbols_have_messages_of_their_own() -> None:
+    n = 40
+    row, times = np.arange(n), np.arange(n, dtype="int64") * 3_600_000
+    names = [f"S{s}/B" for s in range(60)]
+    message = assay._drive.Author(Strategy(), pb.Start(symbols=names))._message
+    found, want = [], []
+    for s, name in enumerate(names):
+        enter, leave = row % 3 == s % 3, row % 7 == s % 7
+        said = Signals(
+            entry=enter,
+            exit=leave,
+            entry_short=leave,
+            exit_short=enter,
+            stop_loss=At(1.0),
+            move_stop=np.where(row % 2 == 1, 5.0, np.nan),
+        )
+        table = Table(said, times)
+        found.append((name, table, row))
+        want += [
+            (r, s, i, message(0, n.on(name)))
+            for r in range(40)
+            for i, n in enumerate(table.intents(r))
+        ]
+    messages = columns(pb, found, lambda n: message(0, n))
+    assert len({(k.symbol, k.SerializeToString()) for m in messages for k in m.templates}) > 256
+    assert max(len(m.templates) for m in messages) <= 256
+    assert [m.last for m in messages] == [False] * (len(messages) - 1) + [True]
+    got = []
+    for m in messages:
+        at = np.frombuffer(m.steps, "<i8")
+        got += [(int(r), m.templates[k]) for r, k in zip(at, m.template, strict=True)]
+    want.sort(key=lambda w: w[:3])
+    assert [g[0] for g in got] == [w[0] for w in want]
+    for (_, a), (*_, b) in zip(got, want, strict=True):
+        assert (a.symbol, a.action, a.side) == (b.symbol, b.action, b.side)
+
+
 def test_holes_without_an_entry_do_not_matter() -> None:
     Table(Signals(entry=[False, True, True, True], limit=[np.nan, 1, 1, 1]), _TIMES)
 

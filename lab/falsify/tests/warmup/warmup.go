@@ -51,7 +51,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		plays = append(plays, &battery.Play{
 			Part: b.Validation,
 			How: request.Replay{ID: split.RoleValidation, Lines: true, Series: true,
-				Drive: run.Drive{Procs: 1, Warmup: w.factor}},
+				Drive: run.Drive{Procs: 1, Warmup: w.factor, Forked: true}},
 			Done: func(r *request.Replayed) error {
 				w.row, w.lines, w.published = battery.RowOf(variant, 0, r), r.Lines, r.Published.Series
 				return nil

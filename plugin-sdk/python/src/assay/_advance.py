@@ -22,6 +22,8 @@ class Player:
 
     def __init__(self, author: Author) -> None:
         self._author = author
+        if hasattr(author.strategy, "_later"):  # of an adapter, which checks what it makes of them
+            author.strategy._later = self.later
         self.warmup = 0  #: steps
         self._next = 0  # the step to decide
         self._first = 0  # of those whose candles are here
@@ -157,6 +159,14 @@ class Player:
                 f"a script of steps up to {indexes[-1]} ends with {script.last}: there are candles "
                 f"up to step {known - 1}"
             )
+
+    def later(self, most: int) -> list[tuple[int, list[tuple[SymbolView, Bare]]]]:
+        """The next steps whose candles are here: close time and candles by view."""
+        at = self._author.view.index + 1 - self._first
+        times, candles = self._times[at : at + most], self._candles[at : at + most]
+        if self._one:
+            candles = [[(self._author.views[0], row)] for row in candles]
+        return list(zip(times, candles, strict=True))
 
     def _event(self, step: Any) -> list[Any]:
         """Plays a step that the host tells of."""

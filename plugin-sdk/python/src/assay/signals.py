@@ -511,7 +511,7 @@ def columns(pb: Any, found: Sequence[Any], message: Callable[[Intent], Any]) -> 
     if not parts:
         return [pb.Signals(last=True)]
     step = np.concatenate([p[3] for p in parts])
-    kind = np.concatenate([np.full(p[2].size, p[0], np.uint8) for p in parts])
+    kind = np.concatenate([np.full(p[2].size, p[0], np.uint32) for p in parts])
     order_of = np.lexsort((kind, step))
 
     def gather(name: str, kind_of: str, nothing: float) -> Any:
@@ -526,7 +526,6 @@ def columns(pb: Any, found: Sequence[Any], message: Callable[[Intent], Any]) -> 
     nan = float("nan")
     data = {
         "steps": step.astype("<i8")[order_of],
-        "template": kind[order_of],
         "size": gather("size", "<f8", nan),
         "limit_price": gather("limit_price", "<f8", nan),
         "stop_loss": gather("stop_loss", "<f8", nan),
@@ -542,9 +541,17 @@ def columns(pb: Any, found: Sequence[Any], message: Callable[[Intent], Any]) -> 
                 text = asked.order.tag_ if texts is None else texts[row]
                 pieces.append(tags.setdefault(text, len(tags)))
         labels = np.array(pieces, "<i4")[order_of]
-    for begin in range(0, step.size, CHUNK):
-        end = min(begin + CHUNK, step.size)
-        m = pb.Signals(templates=templates, last=end == step.size)
+    kind, end = kind[order_of], 0
+    while end < step.size:
+        begin, end = end, min(end + CHUNK, step.size)
+        used = np.arange(len(templates), dtype=np.uint32)
+        if used.size > TEMPLATES:  # each message has those of its own intents
+            used, first = np.unique(kind[begin:end], return_index=True)
+            if used.size > TEMPLATES:
+                end = begin + int(np.sort(first)[TEMPLATES])
+                used = np.unique(kind[begin:end])
+        m = pb.Signals(templates=[templates[k] for k in used], last=end == step.size)
+        m.template = np.searchsorted(used, kind[begin:end]).astype(np.uint8).tobytes()
         for name, a in data.items():
             if a is not None:
                 setattr(m, name, a[begin:end].tobytes())
@@ -557,3 +564,5 @@ def columns(pb: Any, found: Sequence[Any], message: Callable[[Intent], Any]) -> 
 
 #: intents in one message: some 3 MB
 CHUNK = 1 << 16
+#: templates in one message: one byte names them
+TEMPLATES = 256

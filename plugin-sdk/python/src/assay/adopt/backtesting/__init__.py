@@ -43,6 +43,8 @@ class Strategy:
     _broker_: Broker
     _data_: Data
     _made_: list[tuple[str, bool, Any]]
+    _lines_: list[tuple[str, Any]]
+    _names_: list[str]
 
     def init(self) -> None:
         """Declares indicators."""

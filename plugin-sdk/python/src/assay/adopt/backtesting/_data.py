@@ -9,6 +9,7 @@ import numpy as np
 from .. import Unsupported
 
 COLUMNS = ("Open", "High", "Low", "Close", "Volume")
+_NO_TIMES = np.empty(0, "datetime64[ms]")
 
 
 def frames() -> Any:
@@ -31,7 +32,7 @@ class Column(np.ndarray[Any, Any]):
 
     def __array_finalize__(self, parent: Any) -> None:
         self.name = getattr(parent, "name", "")
-        self.times = getattr(parent, "times", np.empty(0, "datetime64[ms]"))
+        self.times = getattr(parent, "times", _NO_TIMES)
 
     def __bool__(self) -> bool:
         return bool(np.asarray(self).flat[-1])
@@ -90,6 +91,10 @@ class Data:
         self._times[self._size] = np.datetime64(time, "ms")
         self._size += 1
         self._cached = {}
+
+    def _show(self, size: int) -> None:
+        """Shows so many of the candles that were added."""
+        self._size, self._cached = size, {}
 
     def __len__(self) -> int:
         return self._size

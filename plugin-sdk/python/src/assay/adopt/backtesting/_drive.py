@@ -6,20 +6,23 @@ import contextlib
 import os
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ... import Fill, Intents, Param, Rejection, Supports, View
 from ... import Strategy as Base
-from .. import Unsupported
+from .. import LookedAhead, Unsupported, drawn, same
 from . import _current
 from ._broker import Broker
 from ._data import Data, Indicator
 
 _KINDS: tuple[type, ...] = (bool, int, float, str)
+_AHEAD = 4096  # candles for which init is called once
+_FIRST_CHECKS = 5  # candles at which it is called again, the first time
 _DIFFERS = (
-    "init is called at every candle on the candles so far, there once on all candles",
+    "init sees the candles so far, there all candles",
     "a trade lasts until the position is flat, there it is one entry or a part of one",
 )
 
@@ -31,12 +34,14 @@ def adopt(
     name: str,
     exclusive_orders: bool = False,
     warmup: int = 0,
+    ahead: bool = True,
 ) -> type[Base]:
     """The strategy of a file as one of the SDK.
 
     path is relative to the file that calls, cls may be left out where the file has one class.
     exclusive_orders is that of ``Backtest``. warmup candles from before the window are in ``data``
-    when ``init`` is first called.
+    when ``init`` is first called. ahead lets a backtest call ``init`` once for many candles, where
+    what it makes is the same without the later ones.
     """
     caller = sys._getframe(1)
     place = os.path.join(os.path.dirname(caller.f_code.co_filename), path)
@@ -53,6 +58,7 @@ def adopt(
         "_theirs": theirs,
         "_exclusive": exclusive_orders,
         "_warmup": warmup,
+        "_ahead": ahead,
         "__annotations__": {n: type(v) for n, v in parameters.items()},
     }
     for n, value in parameters.items():
@@ -112,6 +118,8 @@ class Adopted(Base):
     _theirs: ClassVar[type[Any]]
     _exclusive: ClassVar[bool] = False
     _warmup: ClassVar[int] = 0
+    _ahead: ClassVar[bool] = True
+    _later: Any = None  #: gives later candles where a backtest has them
 
     def start(self) -> None:
         """Makes what the strategy sees; its ``init`` waits for the first candle."""
@@ -121,6 +129,8 @@ class Adopted(Base):
         self._begun = False
         self._kept: set[str] | None = None
         self._step = -1
+        self._whole: Any = None  # whose init has seen later candles, too
+        self._through = 0  # how many candles it has seen
 
     def warmup(self) -> int:
         return self._warmup
@@ -145,14 +155,13 @@ class Adopted(Base):
         if v.warmup:
             return None
         self._broker.settle(v)
-        made = self._initialized()
+        made, newest = self._made(), len(self._data) - 1
         if self._strategy is None:
             self._strategy = made
         else:
-            _renew(self._strategy, made)
-        for label, plot, values in made._made_:
-            for i, line in enumerate(np.atleast_2d(values) if plot else ()):
-                v.publish(label if values.ndim == 1 else f"{label} {i + 1}", _number(line[-1]))
+            _renew(self._strategy, made, newest + 1)
+        for name, line in made._lines_:
+            v.publish(name, _number(line[newest]))
         if not self._begun:
             self._begun = self._ready()
         if self._begun:
@@ -167,6 +176,39 @@ class Adopted(Base):
         self._data._add(v._candle[0], v._candle[1:])
         self._broker.begin(v, len(self._data) - 1)
 
+    def _made(self) -> Any:
+        """An instance with the indicators of this candle, and perhaps of later ones."""
+        if self._later and self._ahead and self._strategy and self._through < len(self._data):
+            self._look_ahead()
+        return self._initialized() if self._through < len(self._data) else self._whole
+
+    def _look_ahead(self) -> None:
+        """Calls init once for many candles. What it makes must be the same without the candles
+        after some that are drawn; if it is not at the first time, init is called at each."""
+        now, data = len(self._data), self._data
+        for _, candles in self._later(_AHEAD):
+            for _, row in candles:
+                data._add(row[0], row[1:])
+        size, first = len(data), self._whole is None
+        if size == now:
+            return
+        try:
+            whole = self._initialized()
+            for k in drawn(now, size, _FIRST_CHECKS if first else 1):
+                data._show(k)
+                if name := _differing(whole, self._initialized(), k):
+                    if first:
+                        self._later = None
+                        return
+                    raise LookedAhead(
+                        f"{self._theirs.__name__}.{name} is another one at {data._times[k - 1]} "
+                        "without the candles after it: it looks ahead; adopt(..., ahead=False) in "
+                        "strategy.py calls init at every candle"
+                    )
+        finally:
+            data._show(now)
+        self._whole, self._through = whole, size
+
     def _initialized(self) -> Any:
         """A new instance whose ``init`` has run on the candles so far."""
         made: Any = object.__new__(self._theirs)
@@ -178,6 +220,8 @@ class Adopted(Base):
             made.init()
         finally:
             _current.strategy = None
+        made._lines_ = list(_published(made))
+        made._names_ = [n for n, value in vars(made).items() if _is_indicators(value)]
         if self._kept is None or self._kept:
             kept = _kept(made, len(self._data))
             self._kept = kept if self._kept is None else self._kept & kept
@@ -200,6 +244,13 @@ class Adopted(Base):
         return size > 1
 
 
+def _published(made: Any) -> Iterator[tuple[str, Any]]:
+    """The lines of what is plotted, by their names."""
+    for label, plot, values in made._made_:
+        for i, line in enumerate(np.atleast_2d(np.asarray(values)) if plot else ()):
+            yield label if values.ndim == 1 else f"{label} {i + 1}", line
+
+
 def _number(value: Any) -> float:
     try:
         return float(value)
@@ -216,11 +267,42 @@ def _is_indicators(value: Any) -> bool:
     return isinstance(value, Indicator)
 
 
-def _renew(strategy: Any, made: Any) -> None:
-    """Gives a strategy the indicators of this candle."""
-    for name, value in vars(made).items():
-        if _is_indicators(value):
-            setattr(strategy, name, value)
+def _renew(strategy: Any, made: Any, size: int) -> None:
+    """Gives a strategy the indicators of so many candles."""
+    for name in made._names_:
+        setattr(strategy, name, _cut(getattr(made, name), size))
+
+
+def _cut(value: Any, size: int) -> Any:
+    """Indicators up to so many candles."""
+    if isinstance(value, dict):
+        return {k: _cut(x, size) for k, x in value.items()}
+    if isinstance(value, list | tuple):
+        lines = [_cut(x, size) for x in value]
+        return type(value)(*lines) if hasattr(value, "_fields") else type(value)(lines)
+    if value.shape[-1] == size:
+        return value
+    line = value[..., :size]
+    line.times = value.times[:size]
+    return line
+
+
+def _differing(whole: Any, made: Any, size: int) -> str:
+    """The name of the first indicator that is another one with later candles, else nothing."""
+    for name in dict.fromkeys((*whole._names_, *made._names_)):
+        a, b = (_lines(vars(them).get(name)) for them in (whole, made))
+        if len(a) != len(b) or any(not same(x[..., :size], y) for x, y in zip(a, b, strict=True)):
+            return str(name)
+    a, b = ([values for _, _, values in x._made_] for x in (whole, made))
+    if len(a) != len(b) or any(not same(x[..., :size], y) for x, y in zip(a, b, strict=True)):
+        return "I"
+    return ""
+
+
+def _lines(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 def _kept(strategy: Any, size: int) -> set[str]:

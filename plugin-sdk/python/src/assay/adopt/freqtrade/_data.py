@@ -15,7 +15,7 @@ COLUMNS = ("open", "high", "low", "close", "volume")
 
 
 class Candles:
-    """The newest candles of one pair and timeframe, oldest first."""
+    """The candles of one pair and timeframe that a strategy sees, oldest first."""
 
     def __init__(self, keep: int) -> None:
         self._keep = keep  #: how many; 0: all
@@ -29,14 +29,15 @@ class Candles:
     def add(self, time: int, row: tuple[float, ...]) -> None:
         """Adds a candle by its open time in Unix milliseconds."""
         if self._size == self._times.size:
-            if self._keep and self._size >= 2 * self._keep:
-                self.cut(self._keep)
-            else:
-                self._rows = np.concatenate([self._rows, np.empty_like(self._rows)], axis=1)
-                self._times = np.concatenate([self._times, np.empty_like(self._times)])
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)], axis=1)
+            self._times = np.concatenate([self._times, np.empty_like(self._times)])
         self._rows[:, self._size] = row
         self._times[self._size] = time
         self._size += 1
+
+    def show(self, size: int) -> None:
+        """Shows so many of those that were added."""
+        self._size = size
 
     def cut(self, keep: int) -> None:
         """Drops all but the newest."""
@@ -45,16 +46,18 @@ class Candles:
         self._times[: self._size - first] = self._times[first : self._size].copy()
         self._size -= first
 
+    def begin(self) -> None:
+        """Begins a block: frames of it have the newest candles of now, and those that come."""
+        if self._keep:
+            self.cut(self._keep)
+
     def frame(self) -> Any:
         """A DataFrame of its own: date and columns."""
-        first = max(0, self._size - self._keep) if self._keep else 0
         columns: dict[str, Any] = {
-            "date": pd.DatetimeIndex(
-                self._times[first : self._size].astype("datetime64[ms]"), tz="UTC"
-            )
+            "date": pd.DatetimeIndex(self._times[: self._size].astype("datetime64[ms]"), tz="UTC")
         }
         for i, name in enumerate(COLUMNS):
-            columns[name] = self._rows[i, first : self._size].copy()
+            columns[name] = self._rows[i, : self._size].copy()
         return pd.DataFrame(columns)
 
 
@@ -72,7 +75,9 @@ class Provider:
     ) -> None:
         self._pairs, self._timeframe, self._candles = pairs, timeframe, candles
         self.runmode = RunMode(value="backtest")
-        self.analyzed: dict[str, tuple[Any, Any]] = {}
+        #: of each pair its frame, how many rows of it are over, and when that was
+        self.analyzed: dict[str, tuple[Any, int, Any]] = {}
+        self.asked = 0  #: how often a strategy has asked for one
 
     def current_whitelist(self) -> list[str]:
         """The pairs of the run."""
@@ -96,7 +101,11 @@ class Provider:
         """The candles of a pair with its indicators, and when they were made."""
         if timeframe not in (None, self._timeframe):
             raise Unsupported(f"dp.get_analyzed_dataframe of {timeframe}: it has {self._timeframe}")
-        return self.analyzed.get(pair, (pd.DataFrame(), pd.Timestamp(0, tz="UTC")))
+        self.asked += 1
+        if pair not in self.analyzed:
+            return pd.DataFrame(), pd.Timestamp(0, tz="UTC")
+        frame, rows, at = self.analyzed[pair]
+        return frame if rows == len(frame) else frame.iloc[:rows], at
 
     def send_msg(self, *args: Any, **kwargs: Any) -> None:
         """Goes nowhere."""

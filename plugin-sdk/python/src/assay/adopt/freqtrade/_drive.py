@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import os
@@ -14,13 +15,16 @@ import pandas as pd
 
 from ... import Fill, Intents, Rejection, Supports, View
 from ... import Strategy as Base
-from .. import Unsupported
+from ..._frames import Row
+from ...view import FrameView
+from .. import LookedAhead, Unsupported, drawn, same
 from . import _modules
 from ._book import SIGNALS, Book
 from ._data import Candles, Provider, Wallets
 from ._params import parameters, usable
 from ._protections import Protections
 from ._strategy import (
+    BLOCK,
     Informative,
     IStrategy,
     check,
@@ -29,6 +33,8 @@ from ._strategy import (
     timeframe_to_seconds,
 )
 from ._trade import Locks, Trade
+
+_FIRST_CHECKS = 8  # candles at which they are called again, the first time
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class Settings:
     fee: float = 0.001
     protections: bool = True
     candles: int = 1000
+    ahead: bool = True
 
 
 def adopt(
@@ -54,6 +61,7 @@ def adopt(
     fee: float = 0.001,
     protections: bool = True,
     candles: int = 1000,
+    ahead: bool = True,
 ) -> type[Base]:
     """The strategy of a file as one of the SDK.
 
@@ -62,14 +70,16 @@ def adopt(
     balance by max_open_trades, which is that of the class or else the number of symbols. fee is
     what the ROI of the first trade reckons with; later ones know the fee that was paid.
     protections says whether those of the class lock pairs. candles is how many the strategy sees
-    at a time, 0 for all so far; it is at least its startup_candle_count and one.
+    at least, 0 for all so far; it is at least its startup_candle_count and one. ahead lets a
+    backtest call the populate methods once for many candles, where the columns are the same
+    without the later ones.
     """
     caller = sys._getframe(1)
     place = os.path.join(os.path.dirname(caller.f_code.co_filename), path)
     theirs = _find(_load(place, path), cls, path)
     check(theirs)
     settings = Settings(
-        stake_amount, max_open_trades, tradable_balance_ratio, fee, protections, candles
+        stake_amount, max_open_trades, tradable_balance_ratio, fee, protections, candles, ahead
     )
     body: dict[str, Any] = {
         "__module__": caller.f_globals.get("__name__", __name__),
@@ -147,6 +157,7 @@ class Adopted(Base):
 
     _theirs: ClassVar[type[Any]]
     _settings: ClassVar[Settings]
+    _later: Any = None  #: gives later candles where a backtest has them
 
     def start(self) -> None:
         self._strategy: Any = self._theirs({})
@@ -154,7 +165,9 @@ class Adopted(Base):
         self._wallets = self._strategy.wallets = Wallets()
         self._candles: dict[tuple[str, str], Candles] = {}
         self._book: Any = None  # of the first step on
-        self._step = -1
+        self._step, self._block = -1, -1
+        self._columns: dict[str, Columns] = {}  # of each pair, of this block
+        self._checked = False
         self._began = False
         Trade.all.clear()
         for n, (parameter, default) in parameters(self._theirs).items():
@@ -217,6 +230,11 @@ class Adopted(Base):
                     larger = f.candle
                     stamp = round(larger.open_time.timestamp() * 1000)
                     self._candles[pair, timeframe].add(stamp, larger[1:])
+        if self._block != v.index // BLOCK:
+            self._block = v.index // BLOCK
+            for candles in self._candles.values():
+                candles.begin()
+            self._columns.clear()
         self._locks.now = v.time
         w = self._wallets
         w.free, w.equity = v.cash, v.equity
@@ -268,6 +286,72 @@ class Adopted(Base):
 
     def _analyzed(self, pair: str, v: View) -> dict[str, Any]:
         """What the newest row of a pair says in the columns that decide."""
+        candles = self._candles[pair, self._theirs.timeframe]
+        columns = self._columns.get(pair)
+        if columns is None or len(candles) > columns.candles:
+            columns = self._look_ahead(pair, v) if self._later and self._settings.ahead else None
+            columns = columns or Columns(self._populated(pair), len(candles))
+            self._columns[pair] = columns
+        rows = len(columns.frame) + len(candles) - columns.candles
+        self._strategy.dp.analyzed[pair] = (columns.frame, rows, v.time)
+        return columns.row(len(candles))
+
+    def _look_ahead(self, pair: str, v: View) -> Columns | None:
+        """The columns of a pair up to the end of the block. They must be the same without the
+        candles after some that are drawn. If they are not at the first time, there are none, and
+        columns are made at each candle."""
+        states = self._extend(v, self._later(BLOCK - 1 - v.index % BLOCK))
+        own, provider = (pair, self._theirs.timeframe), self._strategy.dp
+        asked, why = provider.asked, ""
+        try:
+            whole = Columns(self._populated(pair), states[-1][own])
+            for k in drawn(0, len(states) - 1, 1 if self._checked else _FIRST_CHECKS):
+                self._show(states[k])
+                why = why or whole.differing(self._populated(pair))
+                if why and self._checked:
+                    at = self._candles[own].frame()["date"].iat[-1]
+                    raise LookedAhead(
+                        f"{self._theirs.__name__}: the column {why} of {pair} is another one at "
+                        f"{at} without the candles after it: it looks ahead; adopt(..., "
+                        "ahead=False) in strategy.py computes columns at every candle"
+                    )
+        finally:
+            self._show(states[0])
+        if why or provider.asked > asked:
+            self._later = None
+            return None
+        self._checked = self._checked or len(states) > 1
+        return whole
+
+    def _extend(self, v: View, later: Any) -> list[dict[tuple[str, str], int]]:
+        """Adds later candles. Returns how many there are of each kind now and after each step."""
+        own, frames = {self._theirs.timeframe}, []
+        for p in v.symbols:
+            for t in self.extra:
+                larger = v[p].at(t)
+                if isinstance(larger, FrameView):
+                    frames.append((p, t, copy.deepcopy(larger._frame)))
+                else:
+                    own.add(t)  # the run's own by another name
+        states = [{key: len(candles) for key, candles in self._candles.items()}]
+        for now, candles in later:
+            closed = {view.symbol: Row(row[0], now, *row[1:]) for view, row in candles}
+            for p, row in closed.items():
+                for t in own:
+                    self._candles[p, t].add(row.open_time, row[2:])
+            for p, t, frame in frames:
+                frame.advance(now, closed.get(p))
+                if frame.closed and frame.newest is not None:
+                    self._candles[p, t].add(frame.newest.open_time, frame.newest[2:])
+            states.append({key: len(candles) for key, candles in self._candles.items()})
+        return states
+
+    def _show(self, state: dict[tuple[str, str], int]) -> None:
+        for key, size in state.items():
+            self._candles[key].show(size)
+
+    def _populated(self, pair: str) -> Any:
+        """The columns of a pair on the candles so far."""
         strategy, stake = self._strategy, self._wallets.stake
         frame = self._candles[pair, self._theirs.timeframe].frame()
         for asked, method in _decorated(self._theirs):
@@ -291,8 +375,38 @@ class Adopted(Base):
         frame = strategy.populate_exit_trend(frame, metadata)
         if not isinstance(frame, pd.DataFrame) or not len(frame):
             raise ValueError(f"{self._theirs.__name__} must return its dataframe with all rows")
-        strategy.dp.analyzed[pair] = (frame, v.time)
-        return {c: frame[c].iat[-1] for c in SIGNALS if c in frame.columns}
+        return frame
+
+
+class Columns:
+    """What a strategy has made of the candles of a pair."""
+
+    def __init__(self, frame: Any, candles: int) -> None:
+        self.frame, self.candles = frame, candles
+        self._names = [c for c in SIGNALS if c in frame.columns]
+        self._signals: dict[str, list[Any]] = {}
+
+    def row(self, candles: int) -> dict[str, Any]:
+        """What it says at the newest of so many candles in the columns that decide."""
+        if candles == self.candles:
+            return {c: self.frame[c].iat[-1] for c in self._names}
+        if not self._signals:
+            self._signals = {c: self.frame[c].tolist() for c in self._names}
+        return {c: values[candles - 1] for c, values in self._signals.items()}
+
+    def differing(self, alone: Any) -> str:
+        """The first column that has other values in a frame without the later candles, else
+        nothing."""
+        n = len(alone)
+        if len(self.frame) != self.candles or list(alone.columns) != list(self.frame.columns):
+            return str(self.frame.columns[-1])
+        for name in alone.columns:
+            a, b = self.frame[name].array[:n], alone[name].array
+            if a.dtype.kind == b.dtype.kind == "M":
+                a, b = a.view("i8"), b.view("i8")
+            if not same(a, b):
+                return str(name)
+        return ""
 
 
 __all__ = ["Adopted", "adopt"]

@@ -31,6 +31,8 @@ NOT_CARRIED = {
     "feature_engineering_standard": "FreqAI is not there",
     "set_freqai_targets": "FreqAI is not there",
 }
+#: candles for which the populate methods are called once
+BLOCK = 500
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
@@ -305,8 +307,8 @@ _CALLBACKS = {
 def differences(cls: type[Any], candles: int) -> tuple[str, ...]:
     """How a class decides otherwise than there, for the assumptions of its runs."""
     own = {n for base in cls.__mro__ if base not in IStrategy.__mro__ for n in vars(base)}
-    seen = f"the newest {candles} candles" if candles else "all candles so far"
-    said = [f"indicators are computed at every candle on {seen}, there once on all candles"]
+    seen = f"the newest {candles} to {candles + BLOCK - 1} candles" if candles else "those so far"
+    said = [f"indicators are computed on {seen}, there on all candles"]
     said += [text for name, text in _CALLBACKS.items() if name in own and text not in said]
     if cls.trailing_stop:
         where = "beside custom_stoploss" if cls.use_custom_stoploss else "without compat:freqtrade"
