@@ -91,8 +91,11 @@ func (l *Library) Get(ctx context.Context, runID string) (*Run, error) {
 	before := map[string]*entry{}
 	for _, other := range all {
 		before[other.row.RunID] = other
+		if other.row.Kind != artifact.KindFalsification || other == e {
+			continue // the files of thousands of runs are not read for one
+		}
 		d := other.details()
-		if d.attack != nil && other != e && e.isAttackedBy(d, before[d.attack.BaseRunID]) {
+		if d.attack != nil && e.isAttackedBy(d, before[d.attack.BaseRunID]) {
 			r.Lineage.Falsifications = append(r.Lineage.Falsifications, other.row.RunID)
 		}
 	}
