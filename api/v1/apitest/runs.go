@@ -25,8 +25,8 @@ func AddRun(t testing.TB, store *artifact.Store, runs *registry.Registry, id str
 	closes := []market.Time{1704070800000, 1704074400000, 1704078000000, 1704081600000}
 	m := artifact.Manifest{
 		Request: artifact.Request{StrategyParams: json.RawMessage(`{"fast":3}`),
-			Symbols: []string{"BTC/USDT"}, Timeframe: "1h", Exchange: "sample", InitialCash: json.RawMessage("10000"),
-			Seed: string(rune('0' + seed))},
+			Symbols: []string{"BTC/USDT"}, Timeframe: "1h", Exchange: "sample",
+			InitialCash: json.RawMessage("10000"), Seed: string(rune('0' + seed))},
 		Splits:   artifact.FullSplit(slices.Values(closes)),
 		Strategy: artifact.Strategy{Name: "<script>", Version: "1.0.0", Slug: "sma_cross"},
 	}

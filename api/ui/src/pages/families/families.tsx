@@ -13,6 +13,7 @@ const columns: Column<Family>[] = [
   { key: "slug", head: "Strategy", cell: (x) => <bdi>{x.slug}</bdi> },
   { key: "author", head: "Author", cell: (x) => <bdi>{x.author}</bdi> },
   { key: "registered", head: "Registered", tight: true, cell: (x) => f.time(x.registered_at) },
+  { key: "status", head: "Status", cell: (x) => x.status },
   { key: "progress", head: "Trials that ended", cell: progressWords },
 ];
 

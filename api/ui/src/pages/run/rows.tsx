@@ -78,7 +78,10 @@ export function Files({ path }: { path: string }) {
   );
 }
 
-export function Log({ path }: { path: string }) {
+/** The log may speak of a locked test, and is locked with it. */
+export const Log = ({ path, locked }: { path: string; locked: boolean }) => (locked ? <Section name="Log"><p>The log is locked as long as the test split is: it may speak of it.</p></Section> : <Lines path={path} />);
+
+function Lines({ path }: { path: string }) {
   const level = fragment.value.get("level") ?? "";
   const { asked, key, turn } = usePages<List<Line>>(`${path}/log${level && "?level=" + level}`, "log", 200);
   return (
