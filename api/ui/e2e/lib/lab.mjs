@@ -85,17 +85,19 @@ function judged(kind, id) {
 }
 
 const list = (items) => ({ items, next_cursor: null, total: items.length });
+/** The first page of a longer list. */
+const begun = (items) => ({ ...list(items), next_cursor: "next", total: 1234 });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
 function answer(path, query) {
   const id = decodeURIComponent(path.split("/")[2] ?? ""), row = rows.find((r) => r.run_id === id), rest = path.split("/").slice(3).join("/");
-  if (path === "/runs") return list(rows);
+  if (path === "/runs") return begun(rows);
   if (path === "/datasets") return list(datasets);
   if (path === "/jobs") return list(jobs);
   if (path === "/candidates") return list([...Object.keys(stageOf).filter((id) => !elsewhere.includes(id)).map((id) => candidate(id)), candidate(cr("6"), "packed"), candidate(cr("7"), "failed"), candidate(cr("8"))]);
   if (path === "/governance") return { configured: true, reachable: true, checked_at: "2026-11-20T12:00:00.000Z", url: hostile, reason: "", checkpoint };
   if (path.startsWith("/governance/")) return judged(path.split("/")[2], path.split("/")[4]);
-  if (path === "/families") return list([family]);
+  if (path === "/families") return begun([family]);
   if (path === "/families/plan_1") return family;
   if (path === "/families/plan_1/trials") return list(trials);
   if (path === "/falsifications/fal_0") return { run_id: "fal_0", base: rows[0].run_id, overall: "fail", refuted: [], tests };
@@ -117,7 +119,7 @@ function answer(path, query) {
     case "fills": return list([{ timestamp: "2023-02-01T00:00:00.000Z", side: "buy", ambiguous: false }, { timestamp: "2023-02-03T00:00:00.000Z", side: "sell", ambiguous: true }]);
     case "trades": return list(Array.from({ length: 12 }, (_, i) => trade(i)));
     case "files": return list([{ name: hostile, sha256: "4d".repeat(32), size: 1234, media_type: "text/csv", locked: false }, { name: "splits/test/equity_curve.csv", sha256: "", size: 0, media_type: "text/csv", locked: true }]);
-    case "log": return { ...list([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]) };
+    case "log": return { ...begun([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]), cut: false };
   }
 }
 
