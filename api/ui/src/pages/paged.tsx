@@ -37,7 +37,7 @@ export function usePages<L extends Paging>(path: string, what: string, size = 50
   const turn = ({ next_cursor: next, total }: Paging) => {
     const way = (words: string, open: boolean, to: () => Record<string, string>) => <button type="button" aria-disabled={wait || !open} onClick={() => !wait && open && keep(to())}>{words}</button>;
     return (next || cursor) && (
-      <p class="toolbar" aria-busy={wait}>
+      <p class="act" aria-busy={wait}>
         {way("First page", cursor !== "", () => firstPage(what))}
         {way("Earlier", back !== undefined, () => (back ? pageAt(what, String(page - 1), back) : firstPage(what)))}
         <span role="status">Page {f.count(page)} of {f.count(Math.ceil(total / size))}</span>
