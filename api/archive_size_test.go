@@ -3,62 +3,23 @@ package api_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/library"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // manyRuns is a registry of many runs, with what a list reads of their folders.
 func manyRuns(t testing.TB, n int) *archive {
 	t.Helper()
 	a := newArchive(t)
-	original, err := artifact.DecodeMetadata(func() []byte {
-		row, err := a.runs.Get(t.Context(), "run_lab")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return row.Payload
-	}())
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := a.store.Dir("run_lab")
-	for i := range n {
-		m := *original
-		m.RunID, m.RequestHash = fmt.Sprintf("run_%06d", i), fmt.Sprintf("%064x", i)
-		m.Slug, m.Timeframe = fmt.Sprintf("idea_%d", i%40), []string{"1h", "4h", "1d"}[i%3]
-		sharpe := float64(i*7919%n)/float64(n)*4 - 2
-		m.Summary.SharpeRatio = &sharpe
-		m.Volatile.CompletedAt += market.Time(i) * 1000
-		payload, err := m.Encode()
-		if err == nil {
-			err = a.runs.Complete(t.Context(), &m, payload)
-		}
-		dir := a.store.Dir(m.RunID)
-		if err == nil {
-			err = os.Mkdir(dir, 0o700)
-		}
-		for _, name := range []string{"request.json", "report.json", "splits.json"} {
-			if err == nil {
-				err = os.Link(filepath.Join(from, name), filepath.Join(dir, name))
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	apitest.AddRuns(t, a.store, a.runs, n)
 	a.Service = apitest.Start(t, apitest.Options{Library: library.New(a.store, a.runs, nil)})
 	return a
 }
@@ -89,6 +50,9 @@ func TestListsOfManyRuns(t *testing.T) {
 		return time.Since(began), body
 	}
 	first, _ := ask(a.URL + "/api/v1/runs")
+	if took, _ := ask(a.URL + "/api/v1/runs/run_000007"); took > 3*budget {
+		t.Errorf("the first run that is opened took %s, the budget is %s", took, budget)
+	}
 	t.Logf("%-40s %8s", "the first list after the start", first.Round(100*time.Microsecond))
 	var list struct {
 		NextCursor string `json:"next_cursor"`

@@ -39,83 +39,11 @@ func newArchive(t testing.TB) *archive {
 	}
 	t.Cleanup(func() { _ = runs.Close() })
 	a := &archive{store: store, runs: runs}
-	a.add(t, "svc_a", 1)
-	a.add(t, "svc_b", 2)
-	a.add(t, "run_lab", 3)
+	for i, id := range []string{"svc_a", "svc_b", "run_lab"} {
+		apitest.AddRun(t, store, runs, id, i+1)
+	}
 	a.Service = apitest.Start(t, apitest.Options{Library: library.New(store, runs, nil)})
 	return a
-}
-
-const canary = 98765.4321 // the equity that the locked test ends with
-
-// add stores a run; one whose id begins with run_ has a validation and a locked test.
-func (a *archive) add(t testing.TB, id string, seed int, data ...artifact.Dataset) {
-	t.Helper()
-	closes := []market.Time{1704070800000, 1704074400000, 1704078000000, 1704081600000}
-	m := artifact.Manifest{
-		Request: artifact.Request{StrategyParams: json.RawMessage(`{"fast":3}`), Symbols: []string{"BTC/USDT"},
-			Timeframe: "1h", Exchange: "sample", InitialCash: json.RawMessage("10000"),
-			Seed: string(rune('0' + seed))},
-		Splits:   artifact.FullSplit(slices.Values(closes)),
-		Strategy: artifact.Strategy{Name: "<script>", Version: "1.0.0", Slug: "sma_cross"},
-	}
-	run := &artifact.Run{ID: id, Status: artifact.StatusCompleted, Origin: artifact.OriginService,
-		StartedAt: time.UnixMilli(1795000000000), CompletedAt: time.UnixMilli(1795000000000 + int64(seed)*1000),
-		Service: &artifact.ServiceNote{Mode: "backtest"},
-		Splits:  []artifact.Split{{ID: artifact.FullSplitID, Results: picture(10000)}}}
-	if m.Data = data; data != nil {
-		m.Request.Exchange = "made"
-	}
-	if strings.HasPrefix(id, "run_") {
-		full := m.Splits.Splits[0]
-		validation, test := full, full
-		validation.ID, validation.Role, validation.To, validation.TSTo = "validation", "validation", 2, closes[1]
-		test.ID, test.Role, test.From, test.TSFrom = "test", "test", 2, closes[2]
-		m.Splits.Splits = []artifact.SplitRange{validation, test}
-		m.Request.Kind = artifact.KindRun
-		run.Origin, run.Service = artifact.OriginLab, nil
-		run.Splits = []artifact.Split{{ID: "validation", Results: picture(10000), Published: published(1, 2)},
-			{ID: "test", Results: picture(canary), Published: published(canary, canary), Locked: true, Log: []byte(
-				`{"time":null,"level":"info","source":"plugin","message":"98765.4321","fields":null}` + "\n")}}
-	}
-	if id == "run_trial" {
-		m.Request.Kind, run.Compact = artifact.KindTrial, true
-	}
-	var err error
-	if run.Manifest, err = m.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	begun, err := artifact.Begun(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.runs.Begin(context.Background(), begun); err != nil {
-		t.Fatal(err)
-	}
-	written, err := a.store.Write(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.runs.Complete(context.Background(), written.Metadata, written.Payload); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// published is a series of two points of the run, and one of its symbol.
-func published(values ...float64) artifact.Published {
-	return artifact.Published{Annotations: []artifact.Annotation{
-		{Name: "fast", Time: []market.Time{1704074400000, 1704078000000}, Values: values},
-		{Name: "gain", Symbol: "BTC/USDT", Time: []market.Time{1704074400000}, Values: []float64{0}}}}
-}
-
-// picture is a result of two candles that ends with an equity.
-func picture(end float64) *artifact.Results {
-	r := apitest.Picture(2)
-	r.Equity.Equity[1] = end
-	if end == canary {
-		r.Trades[0].EntryTag, r.Orders[0].Tag, r.Fills[0].Tag = "98765", "98765", "98765"
-	}
-	return r
 }
 
 func TestArchiveLists(t *testing.T) {
@@ -166,7 +94,7 @@ func TestArchiveLists(t *testing.T) {
 	if other.StatusCode != http.StatusBadRequest || !strings.Contains(string(other.Body), `"/query/cursor"`) {
 		t.Errorf("a cursor of another question: %d %s", other.StatusCode, other.Body)
 	}
-	a.add(t, "svc_c", 9) // the newest: it moves everything by one
+	apitest.AddRun(t, a.store, a.runs, "svc_c", 9) // the newest: it moves everything by one
 	if got := ids("/api/v1/runs?limit=2&cursor=" + first[2]); got != "svc_a" {
 		t.Errorf("a page after a run has come: %q", got)
 	}
@@ -178,7 +106,7 @@ func TestArchiveLists(t *testing.T) {
 
 func TestArchiveRefusals(t *testing.T) {
 	a := newArchive(t)
-	a.add(t, "run_trial", 4)
+	apitest.AddRun(t, a.store, a.runs, "run_trial", 4)
 	const lab, file = "/api/v1/runs/run_lab", "/api/v1/runs/run_lab/files/"
 	get := func(path string, status int, code string) exchange {
 		return exchange{path, "GET", path, "", nil, status, code}
@@ -194,6 +122,9 @@ func TestArchiveRefusals(t *testing.T) {
 		get("/api/v1/runs/%2e%2e%2fsvc_a", 404, "RUN_NOT_FOUND"), get("/api/v1/runs/", 404, "NOT_FOUND"),
 		get("/api/v1/families/nobody", 404, "FAMILY_NOT_FOUND"),
 		get("/api/v1/families/nobody/trials", 404, "FAMILY_NOT_FOUND"),
+		get("/api/v1/families?status=failed", 400, "VALIDATION_FAILED"), get("/api/v1/families?status=planned", 200, ""),
+		get("/api/v1/families/nobody/trials?sort=fast", 400, "VALIDATION_FAILED"),
+		{"a look without a reason", "POST", lab + "/reveal", `{"reason":" \t"}`, nil, 400, "VALIDATION_FAILED"},
 		get("/api/v1/falsifications/svc_a", 404, "RUN_NOT_FOUND"),
 		get(lab+"/equity?split=nowhere", 400, "VALIDATION_FAILED"),
 		get(lab+"/equity?split=..%2F..%2Fsvc_a%2Fsplits%2Ffull", 400, "VALIDATION_FAILED"),
@@ -396,7 +327,7 @@ func TestCandlesOfALockedTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.add(t, "run_candles", 5, artifact.Dataset{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: set.SHA256, Rows: 4,
+	apitest.AddRun(t, a.store, a.runs, "run_candles", 5, artifact.Dataset{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: set.SHA256, Rows: 4,
 		Start: set.Start(), End: set.End()})
 	a.Service = apitest.Start(t, apitest.Options{Library: library.New(a.store, a.runs, nil),
 		Data: holdout.Ledger{Candles: candles, Registry: a.runs}})

@@ -57,10 +57,9 @@ type Lab interface {
 	Sheet(ctx context.Context, runID string) ([]byte, error)
 	// Compare puts runs side by side, as compare/v1.
 	Compare(ctx context.Context, runIDs []string) (json.RawMessage, error)
-	// Result is the family_result.json of a search, null before its end. Damage says what is wrong with a
-	// file that is not what was written, whose result is null; luck is nil where it is not known.
-	Result(ctx context.Context, slug, planID string) (result json.RawMessage, luck *library.Luck,
-		damage string, err error)
+	// Result is what a search has come to, by its family_result.json. Damage says what is wrong with a file
+	// that is not what was written; then, and before the end, nothing is found.
+	Result(ctx context.Context, slug, planID string) (found library.Found, damage string, err error)
 	// Progress is how far a search is, nil before it has begun.
 	Progress(ctx context.Context, slug, planID string) (*library.Progress, error)
 	// Falsify begins a job that attacks a run, FalsifyBacktest one that makes that run first, Search one

@@ -59,10 +59,6 @@ func tagged(body any) (*edge.Answer, error) { return &edge.Answer{Body: body, Ha
 func (a *API) listRuns(r *http.Request) (*edge.Answer, error) {
 	q := readQuery(r, "kind", "origin", "slug", "family", "status", "symbol", "timeframe", "tag", "q", "from",
 		"to", "sort", "cursor", "limit")
-	var sorts []string
-	for _, s := range library.Sorts() {
-		sorts = append(sorts, s, "-"+s)
-	}
 	offset, limit := q.page(r, 200)
 	ask := library.Query{
 		Kind: q.word("kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification,
@@ -71,12 +67,20 @@ func (a *API) listRuns(r *http.Request) (*edge.Answer, error) {
 		Status: q.word("status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed),
 		Slug:   q.text("slug"), Family: q.text("family"), Symbol: q.text("symbol"),
 		Timeframe: q.text("timeframe"), Tag: q.text("tag"), Text: q.text("q"), From: q.time("from"),
-		To: q.time("to"), Sort: q.word("sort", sorts...),
+		To: q.time("to"), Sort: q.word("sort", upAndDown(library.Sorts())...),
 	}
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
 	return answerRows(r, q, a.opts.Library, ask, offset, limit)
+}
+
+// upAndDown are the orders by some names: ascending, and descending with a "-".
+func upAndDown(names []string) (orders []string) {
+	for _, name := range names {
+		orders = append(orders, name, "-"+name)
+	}
+	return orders
 }
 
 // answerRows answers with a page of runs.
@@ -100,6 +104,13 @@ func (a *API) getRun(r *http.Request) (*edge.Answer, error) {
 	run, err := a.opts.Library.Get(r.Context(), param(r, 0))
 	if err != nil {
 		return nil, err
+	}
+	packed, err := governance{a}.packedWith(r.Context(), run.RunID)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range packed {
+		run.Lineage.Candidates = append(run.Lineage.Candidates, c.CandidateRevisionID)
 	}
 	return tagged(run)
 }
@@ -134,10 +145,7 @@ type tablePage struct {
 
 // runTable answers with the rows of a table of a run, which can be sorted by some of its columns.
 func (a *API) runTable(file string, columns ...string) func(*http.Request) (*edge.Answer, error) {
-	var sorts []string
-	for _, c := range columns {
-		sorts = append(sorts, c, "-"+c)
-	}
+	sorts := upAndDown(columns)
 	return func(r *http.Request) (*edge.Answer, error) {
 		q := readQuery(r, "split", "symbol", "sort", "cursor", "limit")
 		offset, limit := q.page(r, 500)
@@ -170,6 +178,12 @@ func pick[T any](all []T, keep func(T) bool) []T {
 	return out
 }
 
+// logPage is a page of the log.
+type logPage struct {
+	list[json.RawMessage]
+	Cut bool `json:"cut"`
+}
+
 func (a *API) runLog(r *http.Request) (*edge.Answer, error) {
 	q := readQuery(r, "level", "cursor", "limit")
 	offset, limit := q.page(r, 200)
@@ -177,7 +191,7 @@ func (a *API) runLog(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	lines, err := a.opts.Library.Log(r.Context(), param(r, 0))
+	lines, missing, err := a.opts.Library.Log(r.Context(), param(r, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +201,7 @@ func (a *API) runLog(r *http.Request) (*edge.Answer, error) {
 			return json.Unmarshal(line, &l) == nil && l.Level == level
 		})
 	}
-	return tagged(listOf(r, q, cut(lines, offset, limit), offset, len(lines)))
+	return tagged(logPage{listOf(r, q, cut(lines, offset, limit), offset, len(lines)), missing})
 }
 
 // fileList is the files of a run.
@@ -323,12 +337,13 @@ func (a *API) putNote(r *request[noteRequest]) (*edge.Answer, error) {
 }
 
 func (a *API) listFamilies(r *http.Request) (*edge.Answer, error) {
-	q := readQuery(r, "slug", "cursor", "limit")
+	q := readQuery(r, "slug", "status", "cursor", "limit")
 	offset, limit := q.page(r, 200)
+	status := q.word("status", library.FamilyPlanned, artifact.StatusRunning, artifact.StatusCompleted)
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	all, err := a.opts.Library.Families(r.Context(), q.text("slug"))
+	all, err := a.opts.Library.Families(r.Context(), q.text("slug"), status)
 	if err != nil {
 		return nil, err
 	}
@@ -340,9 +355,12 @@ func (a *API) getFamily(r *http.Request) (*edge.Answer, error) {
 	if err := readQuery(r).refusal(); err != nil {
 		return nil, err
 	}
-	f, _, err := a.opts.Library.Family(r.Context(), param(r, 0))
+	f, trials, err := a.opts.Library.Family(r.Context(), param(r, 0))
 	if err == nil {
-		f.Result, f.Luck, f.ResultDamage, err = a.opts.Lab.Result(r.Context(), f.Slug, f.PlanID)
+		f.Found, f.ResultDamage, err = a.opts.Lab.Result(r.Context(), f.Slug, f.PlanID)
+	}
+	if err == nil && f.Luck != nil {
+		f.Luck.Observe(trials)
 	}
 	if err == nil {
 		f.Progress, err = a.opts.Lab.Progress(r.Context(), f.Slug, f.PlanID)
@@ -354,14 +372,18 @@ func (a *API) getFamily(r *http.Request) (*edge.Answer, error) {
 }
 
 func (a *API) familyTrials(r *http.Request) (*edge.Answer, error) {
-	q := readQuery(r, "cursor", "limit")
+	q := readQuery(r, "sort", "cursor", "limit")
 	offset, limit := q.page(r, 1000)
+	by := q.word("sort", upAndDown(library.TrialSorts())...)
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
 	_, trials, err := a.opts.Library.Family(r.Context(), param(r, 0))
 	if err != nil {
 		return nil, err
+	}
+	if by != "" {
+		library.SortTrials(trials, by)
 	}
 	return tagged(listOf(r, q, cut(trials, offset, limit), offset, len(trials)))
 }

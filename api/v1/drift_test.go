@@ -78,7 +78,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"RunSeries": runSeries{}, "PublishedSeries": publishedSeries{},
 		"Dataset": view.Dataset{}, "DatasetList": datasetList{}, "StoredInput": view.Input{}, "DatasetDetail": datasetDetail{},
 		"GapList": list[candle.Gap]{},
-		"LogList": list[json.RawMessage]{}, "RunFiles": fileList{}, "RevealRequest": revealRequest{},
+		"LogList": logPage{}, "RunFiles": fileList{}, "RevealRequest": revealRequest{},
 		"RunReveal": revealed{}, "NoteRequest": noteRequest{}, "RunNote": runNote{},
 		"FamilyRow": library.Family{}, "SearchLuck": library.Luck{}, "SearchProgress": library.Progress{}, "FamilyList": list[library.Family]{},
 		"FamilyTrialList": list[library.FamilyTrial]{}, "FalsificationResult": library.Falsification{},

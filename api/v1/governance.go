@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -81,16 +82,20 @@ func (g governance) listCandidates(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	all, err := g.of.opts.Lab.Candidates(r.Context())
+	all, err := g.packedWith(r.Context(), q.text("run_id"))
 	if err != nil {
 		return nil, err
 	}
-	slug, run := q.text("slug"), q.text("run_id")
-	all = pick(all, func(c Candidate) bool {
-		return (slug == "" || c.Slug == slug) && (run == "" || slices.Contains(c.RunIDs, run))
-	})
+	slug := q.text("slug")
+	all = pick(all, func(c Candidate) bool { return slug == "" || c.Slug == slug })
 	offset = follow(q, all, offset, func(c *Candidate) string { return c.CandidateRevisionID })
 	return tagged(listOf(r, q, cut(all, offset, limit), offset, len(all)))
+}
+
+// packedWith are the bundles that a run was packed with, of "" all.
+func (g governance) packedWith(ctx context.Context, runID string) ([]Candidate, error) {
+	all, err := g.of.opts.Lab.Candidates(ctx)
+	return pick(all, func(c Candidate) bool { return runID == "" || slices.Contains(c.RunIDs, runID) }), err
 }
 
 func (g governance) getCandidate(r *http.Request) (*edge.Answer, error) {

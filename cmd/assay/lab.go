@@ -116,23 +116,34 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 }
 
 // Result implements v1.Lab.
-func (l *lab) Result(_ context.Context, slug, planID string) (result json.RawMessage, luck *library.Luck,
-	damage string, err error) {
+func (l *lab) Result(_ context.Context, slug, planID string) (library.Found, string, error) {
+	found := library.NotFound()
 	r, err := family.ReadResult(family.PlanDir(l.stateDir, slug, planID))
 	var refused *request.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return json.RawMessage("null"), nil, "", nil
+		return found, "", nil
 	case errors.As(err, &refused):
-		return json.RawMessage("null"), nil, refused.Message, nil
+		return found, refused.Message, nil
 	case err != nil:
-		return nil, nil, "", err
+		return found, "", err
 	}
 	if best, n := r.Luck(); best != nil {
-		luck = &library.Luck{ExpectedMax: *best, Trials: n}
+		found.Luck = &library.Luck{ExpectedMax: *best, Trials: n}
 	}
-	result, err = json.Marshal(r)
-	return result, luck, "", err
+	if s := r.Selection; s != nil {
+		found.PBO, found.DSR = s.PBO.Value, s.DSRMax
+	}
+	found.Sentence = new(r.Explain())
+	for _, part := range []struct {
+		into *json.RawMessage
+		of   any
+	}{{&found.Result, r}, {&found.Selected, r.Selected}, {&found.WalkForwardOptimised, r.Optimised}} {
+		if *part.into, err = json.Marshal(part.of); err != nil {
+			return found, "", err
+		}
+	}
+	return found, "", nil
 }
 
 // Progress implements v1.Lab. A journal that cannot be read says nothing: it is in no result.

@@ -34,11 +34,28 @@ type Lineage struct {
 	Base           *string  `json:"base"`
 	Plan           *string  `json:"plan"`
 	Falsifications []string `json:"falsifications"`
+	// Candidates are the revisions that were packed with the run; this package does not know them.
+	Candidates []string `json:"candidates"`
+}
+
+// Config is what was asked of a run. The cash is null where its files are gone.
+type Config struct {
+	StrategyName string          `json:"strategy_name"`
+	Params       json.RawMessage `json:"strategy_params"`
+	Symbols      []string        `json:"symbols"`
+	Timeframe    string          `json:"timeframe"`
+	Exchange     string          `json:"exchange"`
+	StartDate    market.Time     `json:"start_date"`
+	EndDate      market.Time     `json:"end_date"`
+	InitialCash  json.RawMessage `json:"initial_cash"`
+	Execution    json.RawMessage `json:"execution"`
+	Seed         string          `json:"seed"`
 }
 
 // Run is one run, whole: its row and what its report has.
 type Run struct {
 	Row
+	Config       Config                `json:"config"`
 	Seed         string                `json:"seed"`
 	Execution    json.RawMessage       `json:"execution"`
 	Hashes       Hashes                `json:"hashes"`
@@ -77,10 +94,12 @@ func (l *Library) Get(ctx context.Context, runID string) (*Run, error) {
 	r := &Run{Row: rows[0], Seed: m.Seed, Execution: m.Execution, Stress: []artifact.Stress{},
 		Hashes: Hashes{m.RequestHash, m.ResultHash, m.DecisionHash, []string{}}, Splits: []Split{},
 		Assumptions: []artifact.Note{}, NoteVersion: notes[runID].Version, Imported: m.Imported,
-		Lineage: Lineage{Plan: m.PlanID, Falsifications: []string{}}}
+		Lineage: Lineage{Plan: m.PlanID, Falsifications: []string{}, Candidates: []string{}}}
 	if len(r.Execution) == 0 {
 		r.Execution = json.RawMessage("{}")
 	}
+	r.Config = Config{r.Strategy.Name, r.Params, r.Symbols, r.Timeframe, r.Exchange, m.StartDate, m.EndDate,
+		e.details().cash, r.Execution, m.Seed}
 	for _, d := range m.Data {
 		r.Hashes.Data = append(r.Hashes.Data, d.SHA256)
 	}
@@ -91,8 +110,11 @@ func (l *Library) Get(ctx context.Context, runID string) (*Run, error) {
 	before := map[string]*entry{}
 	for _, other := range all {
 		before[other.row.RunID] = other
+		if other.row.Kind != artifact.KindFalsification || other == e {
+			continue // the files of thousands of runs are not read for one
+		}
 		d := other.details()
-		if d.attack != nil && other != e && e.isAttackedBy(d, before[d.attack.BaseRunID]) {
+		if d.attack != nil && e.isAttackedBy(d, before[d.attack.BaseRunID]) {
 			r.Lineage.Falsifications = append(r.Lineage.Falsifications, other.row.RunID)
 		}
 	}

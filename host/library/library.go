@@ -35,6 +35,8 @@ type Library struct {
 
 	mu    sync.Mutex
 	known map[string]*entry
+	// trials counts those of plans, by their ids.
+	trials map[string]int
 }
 
 // entry is a run as it was last read. It is never changed once it is known.
@@ -48,6 +50,7 @@ type entry struct {
 // details are what rows show that stands in files of the folder; all empty where there are none.
 type details struct {
 	name, version string
+	cash          json.RawMessage // null where it is not known
 	play          string
 	report        *artifact.Report
 	splits        []artifact.SplitRange
@@ -65,7 +68,8 @@ type attack struct {
 
 // New makes a library of a registry and its store. places may be nil.
 func New(store *artifact.Store, runs *registry.Registry, places Places) *Library {
-	return &Library{store: store, runs: runs, places: places, known: map[string]*entry{}}
+	return &Library{store: store, runs: runs, places: places, known: map[string]*entry{},
+		trials: map[string]int{}}
 }
 
 // NotFoundError is about something that is not there.
@@ -176,10 +180,13 @@ func (l *Library) enter(m registry.Mark, row registry.Run) *entry {
 // readDetails reads the small files of a run. What is missing or was changed is left out: the
 // operations on files name it.
 func (l *Library) readDetails(m *artifact.Metadata) *details {
-	d := &details{}
+	d := &details{cash: json.RawMessage("null")}
 	var request artifact.Request
 	if text, err := l.store.Read(m, "request.json"); err == nil && json.Unmarshal(text, &request) == nil {
 		d.name, d.play = request.StrategyName, playOf(request)
+		if len(request.InitialCash) > 0 {
+			d.cash = request.InitialCash
+		}
 	}
 	var report artifact.Report
 	if text, err := l.store.Read(m, "report.json"); err == nil && json.Unmarshal(text, &report) == nil {

@@ -172,36 +172,38 @@ func (q *Query) matches(e *entry, n registry.Note) bool {
 func sortEntries(list []*entry, by string) {
 	key, down := strings.CutPrefix(cmp.Or(by, "-completed_at"), "-")
 	value := func(e *entry) *float64 {
-		s := e.meta.Summary
-		switch key {
-		case "sharpe_ratio":
-			return s.SharpeRatio
-		case "total_return":
-			return s.TotalReturn
-		case "max_drawdown":
-			return s.MaxDrawdown
-		case "total_trades":
-			return s.TotalTrades
+		if key == "completed_at" {
+			at := float64(e.meta.Volatile.CompletedAt)
+			return &at
 		}
-		at := float64(e.meta.Volatile.CompletedAt)
-		return &at
+		return headline(&e.meta.Summary.Headline, key)
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
-		x, y := value(a), value(b)
-		order := 0
-		switch {
-		case x != nil && y != nil && down:
-			order = cmp.Compare(*y, *x)
-		case x != nil && y != nil:
-			order = cmp.Compare(*x, *y)
-		case x != nil:
-			order = -1
-		case y != nil:
-			order = 1
-		}
-		return cmp.Or(order, cmp.Compare(b.meta.Volatile.CompletedAt, a.meta.Volatile.CompletedAt),
+		return cmp.Or(orderOf(value(a), value(b), down),
+			cmp.Compare(b.meta.Volatile.CompletedAt, a.meta.Volatile.CompletedAt),
 			cmp.Compare(a.row.RunID, b.row.RunID))
 	})
+}
+
+// headline is a number of a summary by its name.
+func headline(s *artifact.Headline, key string) *float64 {
+	return map[string]*float64{"sharpe_ratio": s.SharpeRatio, "total_return": s.TotalReturn,
+		"max_drawdown": s.MaxDrawdown, "total_trades": s.TotalTrades}[key]
+}
+
+// orderOf compares two numbers; one that is not there comes last.
+func orderOf(x, y *float64, down bool) int {
+	switch {
+	case x != nil && y != nil && down:
+		return cmp.Compare(*y, *x)
+	case x != nil && y != nil:
+		return cmp.Compare(*x, *y)
+	case x != nil:
+		return -1
+	case y != nil:
+		return 1
+	}
+	return 0
 }
 
 // rows shows entries, with what others have of them.

@@ -254,25 +254,45 @@ func (l *Library) Series(ctx context.Context, runID, split string) (all Publishe
 	return all, nil
 }
 
-// Log returns the lines of log.jsonl, each a JSON object; none where nothing was written.
-func (l *Library) Log(ctx context.Context, runID string) ([]json.RawMessage, error) {
+// Log returns the lines of log.jsonl, each a JSON object, and whether lines are missing there; none where
+// nothing was written. The log of a run with a locked test is locked, whether or not it has a line.
+func (l *Library) Log(ctx context.Context, runID string) (lines []json.RawMessage, cut bool, err error) {
+	lines = []json.RawMessage{}
+	e, _, err := l.find(ctx, runID)
+	if err != nil {
+		return nil, false, err
+	}
+	locked, err := l.locked(ctx, e)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(locked) > 0 {
+		return nil, false, &LockedError{runID, "the log"}
+	}
 	_, body, err := l.Open(ctx, runID, logFile)
 	var missing *NotFoundError
 	if errors.As(err, &missing) && missing.Kind == KindFile {
-		return []json.RawMessage{}, nil
+		return lines, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer body.Close()
-	lines := []json.RawMessage{}
 	dec := json.NewDecoder(body)
 	for dec.More() {
 		var line json.RawMessage
 		if err := dec.Decode(&line); err != nil {
-			return nil, damaged(runID, logFile, err)
+			return nil, false, damaged(runID, logFile, err)
 		}
+		cut = cut || leavesOut(line)
 		lines = append(lines, line)
 	}
-	return lines, nil
+	return lines, cut, nil
+}
+
+// leavesOut reports whether a line is the host's, about lines that are missing.
+func leavesOut(line json.RawMessage) bool {
+	var l struct{ Source string }
+	return bytes.Contains(line, []byte(`"lines_left_out"`)) && json.Unmarshal(line, &l) == nil &&
+		l.Source == "host"
 }

@@ -17,7 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/hosttest/ring"
+	"github.com/assay-run/assay/host/registry"
 )
 
 // finding is one line of run.mjs.
@@ -46,7 +49,8 @@ func TestDashboard(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".mjs")
-		if name == "u15_budget" || name == "soak" || name == "screenshots" && c.Screenshots != "" {
+		if name == "u15_budget" || name == "u24_many" || name == "soak" ||
+			name == "screenshots" && c.Screenshots != "" {
 			continue
 		}
 		source, err := os.ReadFile(file)
@@ -71,6 +75,24 @@ func TestBudget(t *testing.T) {
 	c := prepare(t)
 	c.Chromium = chromium(t, append(withWindows(), shell)...)
 	c.run(t, "u15_budget", 6*time.Minute)
+}
+
+// TestManyRuns opens the list of ten thousand runs in a browser.
+func TestManyRuns(t *testing.T) {
+	ring.Proof(t, "it fills a registry with thousands of runs")
+	c := prepare(t)
+	c.State, c.Many = t.TempDir(), ring.Size(1_000, 10_000, 10_000)
+	store := artifact.NewStore(filepath.Join(c.State, "runs"))
+	runs, err := registry.Open(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apitest.AddRun(t, store, runs, "run_lab", 1)
+	apitest.AddRuns(t, store, runs, c.Many-1)
+	if err := runs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "u24_many", 2*time.Minute)
 }
 
 // TestScreenshots takes pictures of all states of the page, into the folder ASSAY_SCREENSHOTS.

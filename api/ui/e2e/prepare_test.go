@@ -29,6 +29,9 @@ type configuration struct {
 	Screenshots string `json:"screenshots"`
 	Images      string `json:"images"` // the README's pictures, which are taken together with all
 	Soak        int    `json:"soak"`   // minutes
+	// State is a state directory whose registry has Many runs.
+	State string `json:"state"`
+	Many  int    `json:"many"`
 }
 
 // programs are built once for all tests of this package.

@@ -73,6 +73,12 @@ type Options struct {
 	Log     io.Writer
 }
 
+// unpacked is a lab in which nothing was packed; what else it is asked for needs a lab of the test.
+type unpacked struct{ v1.Lab }
+
+// Candidates implements v1.Lab.
+func (unpacked) Candidates(context.Context) ([]v1.Candidate, error) { return nil, nil }
+
 // Service is the API over real TCP around scripted runs.
 type Service struct {
 	URL    string
@@ -159,6 +165,9 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 			t.Cleanup(func() { _ = candles.Close() })
 			o.Data = holdout.Ledger{Candles: candles, Registry: runs}
 		}
+	}
+	if o.Lab == nil {
+		o.Lab = unpacked{}
 	}
 	if o.Jobs == nil {
 		o.Jobs = job.Open(job.Options{StateDir: t.TempDir(), Logger: logger})

@@ -282,3 +282,17 @@ func TestEfficiencySaysWhy(t *testing.T) {
 		}
 	}
 }
+
+// TestExplain: what luck explains is one sentence, and what it would take another; what is not known is not
+// said.
+func TestExplain(t *testing.T) {
+	dsr, years := 0.76, 3.25
+	both := (&Result{Selection: &selection.Selection{DSRMax: &dsr, MinBTLYears: &years}}).Explain()
+	one := (&Result{Selection: &selection.Selection{DSRMax: &dsr}}).Explain()
+	none := (&Result{Selection: &selection.Selection{MinBTLYears: &years}}).Explain()
+	if !strings.Contains(both, "in 24.0 %") || !strings.Contains(both, "3.2 years") ||
+		strings.Contains(one, "years") || !strings.Contains(none, "not known") ||
+		(&Result{}).Explain() != none {
+		t.Errorf("%s\n%s\n%s", both, one, none)
+	}
+}

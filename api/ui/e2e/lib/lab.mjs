@@ -45,12 +45,12 @@ const trade = (i) => ({
 });
 const trials = [5, 10, 15, 20].flatMap((fast, i) => [30, 50, 70].map((slow, j) => ({ index: i * 3 + j, run_id: `trial_${i}_${j}`, params: { fast, slow, [hostile]: i + j }, status: "completed", metrics: { sharpe_ratio: 0.2 + Math.sin(i + j), total_return: 0.1 * i - 0.1 * j, max_drawdown: 0.1 + 0.05 * j } })));
 const family = {
-  plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", done: 12, failed: 0, progress: { done: 12, total: 12, failed: 0, eta_seconds: null },
+  plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", status: "completed", sentence: hostile, done: 12, failed: 0, progress: { done: 12, total: 12, failed: 0, eta_seconds: null },
   result: { status: hostile, selected: { trial_index: 3, run_id: "trial_1_0" }, walk_forward_optimised: { metrics: { total_return: -0.12, sharpe_ratio: -0.4 }, windows: [{ split_id: "wf-00", chosen_trial: null }] }, selection: { n_trials: 18, dsr_max: 0.31, pbo: { value: null } } },
   luck: { expected_max: 1.4, trials: 9.5 },
   plan: { hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } },
 };
-const tests = marks.map(({ id, verdict }, i) => ({ id: i === 2 ? hostile : id, class: "GGWGGD"[i], claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: ">" }, evidence: [{ path: "falsify/delay.csv" }] }));
+const tests = marks.map(({ id, verdict }, i) => ({ id: i === 2 ? hostile : id, class: "GGWGGD"[i], claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return" }, sentence: "Not shown: that " + hostile, value: -0.2, bound: 0, repeat: "lab falsify " + hostile, evidence: [{ path: "falsify/delay.csv" }] }));
 const dataset = (dataset_id, symbol, coverage, source) => ({
   dataset_id, exchange: hostile, symbol, timeframe: "1h", sha256: "5e".repeat(32), rows: 60_000, first: "2017-08-17T04:00:00.000Z", last: "2024-04-21T14:00:00.000Z", missing: 120, coverage, holdout_start: source === "bundled" ? "2022-12-19T00:00:00.000Z" : null,
   looks: 2, calendar: "24x7", provenance: { source, format: "csv", connector: null, derived_from: null, stored_at: "2026-11-20T12:00:00.000Z" },
@@ -85,17 +85,19 @@ function judged(kind, id) {
 }
 
 const list = (items) => ({ items, next_cursor: null, total: items.length });
+/** The first page of a longer list. */
+const begun = (items) => ({ ...list(items), next_cursor: "next", total: 1234 });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
 function answer(path, query) {
   const id = decodeURIComponent(path.split("/")[2] ?? ""), row = rows.find((r) => r.run_id === id), rest = path.split("/").slice(3).join("/");
-  if (path === "/runs") return list(rows);
+  if (path === "/runs") return begun(rows);
   if (path === "/datasets") return list(datasets);
   if (path === "/jobs") return list(jobs);
   if (path === "/candidates") return list([...Object.keys(stageOf).filter((id) => !elsewhere.includes(id)).map((id) => candidate(id)), candidate(cr("6"), "packed"), candidate(cr("7"), "failed"), candidate(cr("8"))]);
   if (path === "/governance") return { configured: true, reachable: true, checked_at: "2026-11-20T12:00:00.000Z", url: hostile, reason: "", checkpoint };
   if (path.startsWith("/governance/")) return judged(path.split("/")[2], path.split("/")[4]);
-  if (path === "/families") return list([family]);
+  if (path === "/families") return begun([family]);
   if (path === "/families/plan_1") return family;
   if (path === "/families/plan_1/trials") return list(trials);
   if (path === "/falsifications/fal_0") return { run_id: "fal_0", base: rows[0].run_id, overall: "fail", refuted: [], tests };
@@ -117,7 +119,7 @@ function answer(path, query) {
     case "fills": return list([{ timestamp: "2023-02-01T00:00:00.000Z", side: "buy", ambiguous: false }, { timestamp: "2023-02-03T00:00:00.000Z", side: "sell", ambiguous: true }]);
     case "trades": return list(Array.from({ length: 12 }, (_, i) => trade(i)));
     case "files": return list([{ name: hostile, sha256: "4d".repeat(32), size: 1234, media_type: "text/csv", locked: false }, { name: "splits/test/equity_curve.csv", sha256: "", size: 0, media_type: "text/csv", locked: true }]);
-    case "log": return { ...list([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]) };
+    case "log": return { ...begun([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]), cut: false };
   }
 }
 

@@ -27,3 +27,9 @@ export function within(promise, milliseconds, what) {
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
+
+/** Waits until the words of an element match: what it says may come in parts. */
+export const says = (locator, pattern) => until(async () => pattern.test(await locator.innerText()), `${locator} to say ${pattern}`);
+
+/** Waits until a field has a value. */
+export const keeps = (locator, value) => until(async () => (await locator.inputValue()) === value, `${locator} to hold ${value}`);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { number } from "../lib/visit.mjs";
-import { until } from "../lib/wait.mjs";
+import { says, until } from "../lib/wait.mjs";
 
 export default async function sample(t) {
   const service = await t.service({ names: [...t.config.strategies, "sleeper"] });
@@ -44,7 +44,7 @@ export default async function sample(t) {
       ["Fills", results.fills, [0, 1], (row) => [row.timestamp.slice(0, 16).replace("T", " "), row.side]],
     ]) {
       await visit.open(title);
-      assert.equal(number((await visit.tab(title).innerText()).replace(title, "")), list.length, title);
+      await until(async () => number((await visit.tab(title).innerText()).replace(title, "")) === list.length, `${list.length} in ${title}`);
       const grid = visit.page.getByRole("grid", { name: title });
       // The grid counts what it was answered, a moment after the run has ended.
       await until(async () => (await grid.getAttribute("aria-rowcount")) === String(list.length + 1), `${title} are ${list.length}`);
@@ -147,7 +147,7 @@ export default async function sample(t) {
     // One moment has one number of trades, whatever shows it; parameters stand with the run.
     const shown = await visit.page.evaluate(() => [document.querySelector("[data-tile=total_trades]").dataset.value, document.querySelector("#tab-trades .count").textContent.replaceAll(/\s/g, "")]);
     assert.equal(shown[0], shown[1]);
-    assert.match(await visit.page.locator("[aria-label=Progress] [data-params]").innerText(), /sleep_ms 1/);
+    await says(visit.page.locator("[aria-label=Progress] [data-params]"), /sleep_ms 1/);
     const tiles = await visit.tiles();
     await until(async () => (await visit.tiles()).total_trades.value !== tiles.total_trades.value, "another number of trades");
     assert.equal(await visit.startButton.getAttribute("aria-disabled"), "true");

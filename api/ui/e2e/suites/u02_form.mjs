@@ -3,7 +3,7 @@
 // fields. Nothing that was typed is lost.
 import assert from "node:assert/strict";
 import { answered } from "../lib/watch.mjs";
-import { until } from "../lib/wait.mjs";
+import { keeps, until } from "../lib/wait.mjs";
 
 /** A short window: the strategy is asked at every candle. */
 const window = { From: "2022-04-01", To: "2022-04-03" };
@@ -32,7 +32,7 @@ export default async function form(t) {
     await form.getByText("Candles of the fast line").waitFor();
     assert.equal(await visit.field("Seed").isVisible(), false, "advanced ones are folded");
     await form.getByText("Advanced", { exact: true }).click();
-    assert.equal(await visit.field("Seed").inputValue(), "7");
+    await keeps(visit.field("Seed"), "7");
   });
 
   await t.test("the execution options come from the contract", async () => {
@@ -165,7 +165,7 @@ export default async function form(t) {
     await visit.page.reload();
     await until(() => holds(visit, typed).then(() => true), "the form after a reload");
     await visit.fill({ strategy: "sma_cross" });
-    assert.equal(await visit.field("Fast average").inputValue(), "5");
+    await keeps(visit.field("Fast average"), "5");
     assert.equal(await visit.page.evaluate(() => JSON.stringify({ ...localStorage }).includes("canary-pin")), false);
     assert.deepEqual(await visit.page.evaluate(() => Object.keys(localStorage).sort()), ["assay.form", "assay.shortcuts", "assay.theme"]);
   });
@@ -207,7 +207,7 @@ async function open(t, service, options) {
 }
 
 async function holds(visit, typed) {
-  for (const [label, text] of Object.entries(typed)) assert.equal(await visit.field(label).inputValue(), text, label);
+  for (const [label, text] of Object.entries(typed)) await keeps(visit.field(label), text);
 }
 
 /** The field says that it is wrong, and its description says why. */

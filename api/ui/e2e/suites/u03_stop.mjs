@@ -1,6 +1,6 @@
 // U3: a long backtest is stopped, reset, and started again in one go.
 import assert from "node:assert/strict";
-import { until } from "../lib/wait.mjs";
+import { keeps, until } from "../lib/wait.mjs";
 
 export default async function stop(t) {
   const service = await t.service({ names: ["sleeper", "stops", "sma_cross"] });
@@ -30,7 +30,7 @@ export default async function stop(t) {
     await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
     await visit.says("idle");
     assert.equal((await service.status()).status, "idle");
-    assert.equal(await visit.field("Sleep ms").inputValue(), "5");
+    await keeps(visit.field("Sleep ms"), "5");
     await visit.page.getByRole("region", { name: "No run yet" }).waitFor();
     // A reset takes nothing away: the runs are a link away.
     await visit.page.getByRole("link", { name: "Earlier runs" }).click();

@@ -1,7 +1,7 @@
 // U4: plugins that crash, hang, break the protocol or do not even start.
 import assert from "node:assert/strict";
 import { answered } from "../lib/watch.mjs";
-import { until } from "../lib/wait.mjs";
+import { says, until } from "../lib/wait.mjs";
 
 export default async function failures(t) {
   // A hanging plugin is given 30 s: that time passes while the rest is tested.
@@ -21,8 +21,8 @@ export default async function failures(t) {
       await visit.says("failed");
       const results = await service.results();
       const panel = await failed(visit, results, code);
-      if (exit !== null) assert.match(await panel.innerText(), new RegExp(`Exit code\\s+${exit}`));
-      assert.match(await panel.innerText(), words);
+      if (exit !== null) await says(panel, new RegExp(`Exit code\\s+${exit}`));
+      await says(panel, words);
       const report = await copied(visit, panel);
       assert.deepEqual(report.error_details, results.error_details);
       assert.equal(report.run.run_id, results.run_id);
@@ -81,7 +81,7 @@ export default async function failures(t) {
     const status = await hanging.reaches("failed");
     assert.equal(status.run_id, hangs.run_id);
     const panel = await failed(visit, await hanging.results(), "PLUGIN_TIMEOUT");
-    assert.match(await panel.innerText(), /thinking/);
+    await says(panel, /thinking/);
   });
 }
 

@@ -2,7 +2,7 @@
 // come, through stop dialog and stopping phase.
 import assert from "node:assert/strict";
 import { alarming, withoutPaper } from "../lib/venue.mjs";
-import { until } from "../lib/wait.mjs";
+import { says, until } from "../lib/wait.mjs";
 
 export default async function paper(t) {
   const service = await t.service({ names: ["sma_cross", "sleeper"] });
@@ -78,7 +78,7 @@ export default async function paper(t) {
     const visit = await t.visit(front.url);
     await visit.says("running · paper");
     await visit.bar("warnings").getByText("CANDLE_MISSING").waitFor();
-    assert.match(await visit.bar("warnings").innerText(), /the venue has no candle of 00:07/);
+    await says(visit.bar("warnings"), /the venue has no candle of 00:07/);
     await visit.bar("warnings").getByRole("button").click();
     await visit.page.getByRole("tabpanel", { name: "Evidence" }).getByText("CANDLE_MISSING").waitFor();
   });
@@ -88,7 +88,7 @@ export default async function paper(t) {
     const visit = await t.visit(service.url);
     const bar = visit.bar("warnings");
     await bar.getByText(/Nothing is blocked: in this paper run the limits only watch/).waitFor();
-    assert.match(await bar.innerText(), /[A-Z]+_[A-Z_]+/);
+    await says(bar, /[A-Z]+_[A-Z_]+/);
     const trades = (await service.status()).trade_count;
     await until(async () => Number((await visit.tiles()).total_trades.value) > trades, "more trades");
     assert.equal((await service.status()).phase, "trading");

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { withLive, withRisk } from "../lib/venue.mjs";
 import { answered } from "../lib/watch.mjs";
-import { until } from "../lib/wait.mjs";
+import { says, until } from "../lib/wait.mjs";
 
 export default async function live(t) {
   const service = await t.service({ names: ["sma_cross"] });
@@ -135,7 +135,7 @@ export default async function live(t) {
     await visit.bar("warnings").getByText(/^(DAILY_LOSS_EXCEEDED|STATE_REDUCING)$/).waitFor();
     const alarms = visit.page.getByRole("region", { name: /open alarms?$/ });
     await alarms.getByText("DAILY_LOSS_EXCEEDED").waitFor();
-    assert.match(await alarms.innerText(), /error\s+DAILY_LOSS_EXCEEDED the day lost [\d.]+ USDT, at most [\d.]+ USDT\s+since \d/);
+    await says(alarms, /error\s+DAILY_LOSS_EXCEEDED the day lost [\d.]+ USDT, at most [\d.]+ USDT\s+since \d/);
     assert.equal((await service.get("/health")).checks.alarms.status, "warn");
     const controls = visit.page.getByRole("group", { name: "Controls of the run" });
     await controls.getByRole("button", { name: "Flatten" }).click();

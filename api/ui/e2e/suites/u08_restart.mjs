@@ -2,7 +2,7 @@
 // paper run comes back as RUN_INTERRUPTED, with what its journal has.
 import assert from "node:assert/strict";
 import { answered, broken } from "../lib/watch.mjs";
-import { until } from "../lib/wait.mjs";
+import { keeps, until } from "../lib/wait.mjs";
 
 export default async function restart(t) {
   const service = await t.service({ names: ["sleeper", "sma_cross"] });
@@ -32,7 +32,7 @@ export default async function restart(t) {
     await visit.bar("notice").getByText("The service restarted.").waitFor();
     await visit.says("idle");
     await bar.waitFor({ state: "detached" });
-    for (const [label, text] of [["Fast average", "11"], ["From", "2022-01-01"], ["Cash", "1234"]]) assert.equal(await visit.field(label).inputValue(), text, label);
+    for (const [label, text] of [["Fast average", "11"], ["From", "2022-01-01"], ["Cash", "1234"]]) await keeps(visit.field(label), text);
     await visit.startButton.click();
     await visit.says("completed");
     const results = await service.results();
@@ -122,7 +122,7 @@ export default async function restart(t) {
     await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
     await dialog.getByRole("button", { name: "Reset" }).click();
     for (const page of [visit, late]) await page.says("idle");
-    for (const [label, text] of [["Fast average", "12"], ["Cash", "4321"]]) assert.equal(await visit.field(label).inputValue(), text, label);
+    for (const [label, text] of [["Fast average", "12"], ["Cash", "4321"]]) await keeps(visit.field(label), text);
 
     await service.end("SIGKILL");
     await service.begin();

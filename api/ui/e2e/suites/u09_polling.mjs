@@ -23,7 +23,7 @@ export default async function polling(t) {
     await visit.page.getByText(/^No candles: /).waitFor();
     for (const [title, list] of [["Trades", results.trades], ["Orders", results.orders], ["Fills", results.fills]]) {
       await visit.open(title);
-      assert.equal(number((await visit.tab(title).innerText()).replace(title, "")), list.length, title);
+      await until(async () => number((await visit.tab(title).innerText()).replace(title, "")) === list.length, `${list.length} in ${title}`);
       await until(async () => (await visit.rows(title)).length > 3, title);
     }
     const asked = visit.watch.requests.filter(({ line }) => line === "GET /api/v1/results");

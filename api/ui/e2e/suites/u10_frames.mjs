@@ -42,7 +42,7 @@ async function equals(visit, results) {
   await visit.agrees(results);
   for (const [title, list] of [["Trades", results.trades], ["Orders", results.orders], ["Fills", results.fills], ["Positions", results.positions]]) {
     await visit.open(title);
-    assert.equal(number((await visit.tab(title).innerText()).replace(title, "")), list.length, title);
+    await until(async () => number((await visit.tab(title).innerText()).replace(title, "")) === list.length, `${list.length} in ${title}`);
     if (list.length) await until(async () => (await visit.rows(title)).some((row) => row.length > 0 && row[0] !== "…"), title);
   }
 }

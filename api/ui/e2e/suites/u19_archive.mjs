@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder } from "../lib/service.mjs";
-import { until } from "../lib/wait.mjs";
+import { says, until } from "../lib/wait.mjs";
 
 /** How the pages write a count, whatever groups its digits. */
 const inAll = (n) => new RegExp(`^${String(n).replace(/\B(?=(\d{3})+$)/g, "\\s?")} in all$`);
@@ -91,7 +91,7 @@ export default async function archive(t) {
   await t.test("the locked test is shown after a reason", async () => {
     const visit = await open("/ui/runs/" + short, "Splits");
     const row = visit.page.locator('tr[data-id="test"]');
-    assert.match(await row.innerText(), /locked/);
+    await says(row, /locked/);
     await visit.page.getByLabel("Reason for the look").fill("the choice is made");
     await visit.page.getByRole("button", { name: "Reveal the test" }).click();
     await until(async () => !/locked/.test(await row.innerText()), "the numbers of the test");
@@ -121,7 +121,7 @@ export default async function archive(t) {
     assert.equal(program.equal, false);
     assert.deepEqual(program.diff.map((d) => [d.run_id, d.note, d.files.map((f) => f.path)]), [[edited, null, ["strategy.go"]]]);
     assert.equal(await visit.page.locator("pre.diff").innerText(), program.diff[0].files[0].diff);
-    assert.match(await visit.page.locator("pre.diff .added").innerText(), /1\.01\*price/);
+    await says(visit.page.locator("pre.diff .added"), /1\.01\*price/);
     assert.match(await shown(await open(`/ui/compare?ids=${usual},${short}`, "Sources"), "Sources"), /All are the same program\./);
   });
 
@@ -161,7 +161,7 @@ export default async function archive(t) {
     assert.deepEqual(new Set(tests), new Set(found.tests.map((x) => x.id)));
     // The conclusion is the lab's: a test that only warns refutes nothing.
     const words = { fail: /^This idea does not survive, because: /, inconclusive: /^Nothing is shown either way/, warn: /^No test refuted it, but/, pass: /^Nothing refuted it: / };
-    assert.match(await visit.page.getByRole("region", { name: "Conclusion", exact: true }).locator(".sentence").innerText(), words[found.overall]);
+    await says(visit.page.getByRole("region", { name: "Conclusion", exact: true }).locator(".sentence"), words[found.overall]);
     await visit.page.getByText(`lab falsify idea --run ${usual} --force --only cost_stress`).waitFor();
     for (const link of await visit.page.getByRole("list", { name: "Tests" }).getByRole("link").all()) {
       assert.equal((await fetch(service.url + (await link.getAttribute("href")))).status, 200, await link.innerText());

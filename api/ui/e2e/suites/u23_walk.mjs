@@ -3,7 +3,7 @@
 // the board, the cockpit. Nobody types an address or opens a terminal.
 import assert from "node:assert/strict";
 import { answered } from "../lib/watch.mjs";
-import { until } from "../lib/wait.mjs";
+import { says, until } from "../lib/wait.mjs";
 
 export default async function walk(t) {
   const service = await t.service({ names: ["sma_cross"] });
@@ -35,7 +35,7 @@ export default async function walk(t) {
     for (const { run_id } of (await service.get("/runs?kind=service")).items.filter((r) => r.run_id !== sample)) await page.getByRole("checkbox", { name: `Compare ${run_id}` }).check();
     await page.getByRole("link", { name: "Compare 2 runs" }).click();
     await region("Is it real").waitFor();
-    assert.match(await region("What differs").innerText(), /fast/);
+    await says(region("What differs"), /fast/);
     await region("Trades").getByText(/run 1 has \d+ of \d+ alone, run 2 has \d+ of \d+ alone\.$/).waitFor();
 
     // The verdict of the other one, from the id of the run in the header, and of this one from the list.

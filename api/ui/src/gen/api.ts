@@ -617,7 +617,7 @@ export interface paths {
         };
         /**
          * Trials of a search
-         * @description In the order in which they ended.
+         * @description In the order in which they ended, unless sorted; what has no such number comes last.
          */
         get: operations["listFamilyTrials"];
         put?: never;
@@ -3607,6 +3607,36 @@ export interface components {
             error_details: {
                 [key: string]: unknown;
             } | null;
+            /** @description What was asked. */
+            config: {
+                /** @description The strategy. */
+                strategy_name: string;
+                /** @description Its parameters. */
+                strategy_params: {
+                    [key: string]: unknown;
+                };
+                /** @description Symbols. */
+                symbols: string[];
+                /** @description Timeframe. */
+                timeframe: string;
+                /** @description Where the candles are from. */
+                exchange: string;
+                /** @description From. */
+                start_date: string | null;
+                /** @description To. */
+                end_date: string | null;
+                /**
+                 * Format: double
+                 * @description Cash; null where its files are gone.
+                 */
+                initial_cash: number | null;
+                /** @description Execution options. */
+                execution: {
+                    [key: string]: unknown;
+                };
+                /** @description Root of its random numbers. */
+                seed: string;
+            };
             /** @description Where it comes from. */
             lineage: {
                 /** @description The run that a falsification is of. */
@@ -3615,6 +3645,8 @@ export interface components {
                 plan: string | null;
                 /** @description Falsifications of it, oldest first. */
                 falsifications: string[];
+                /** @description Revisions that were packed with it, newest request first. */
+                candidates: string[];
             };
             /**
              * Format: int64
@@ -3985,6 +4017,8 @@ export interface components {
              * @description Entries in all pages.
              */
             total: number;
+            /** @description Whether lines are missing; a line of the host says where and how many. */
+            cut: boolean;
         };
         /** @description The files of a run. */
         RunFiles: {
@@ -4623,6 +4657,11 @@ export interface components {
             /** @description Hash of the plan that it changes, else empty. */
             amends: string;
             /**
+             * @description planned before the first trial has ended, completed once all have, running between.
+             * @example completed
+             */
+            status: string;
+            /**
              * Format: int64
              * @description Trials that have ended.
              */
@@ -4644,6 +4683,28 @@ export interface components {
             } | null;
             /** @description What the best trial would reach without any skill; null in lists, before the end and where it is not known. */
             luck: components["schemas"]["SearchLuck"] | null;
+            /** @description The trial that the plan's rule selects; from the result, as the rest. */
+            selected: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What the search as a whole would have come to: metrics, and the trial that each window's training chose. */
+            walk_forward_optimised: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: double
+             * @description Probability of overfitting.
+             * @example 0.3
+             */
+            pbo: number | null;
+            /**
+             * Format: double
+             * @description Deflated Sharpe ratio of what is selected, a probability.
+             * @example 0.4
+             */
+            dsr: number | null;
+            /** @description What luck alone explains of it, and what it would take to believe it. */
+            sentence: string | null;
             /** @description Why a result that was written cannot be shown: what is damaged, and what writes it again. Else empty. */
             result_damage: string;
         };
@@ -4684,6 +4745,30 @@ export interface components {
              * @example 11.5
              */
             trials: number;
+            /**
+             * Format: double
+             * @description The best that was found; null where no trial has a ratio.
+             * @example 1.4
+             */
+            observed: number | null;
+            /** @description The ratios of the trials, counted in up to 20 equal bins. */
+            bins: {
+                /**
+                 * Format: double
+                 * @description Its beginning.
+                 */
+                from: number;
+                /**
+                 * Format: double
+                 * @description Its end.
+                 */
+                to: number;
+                /**
+                 * Format: int64
+                 * @description Ratios in it.
+                 */
+                count: number;
+            }[];
         };
         /** @description Registered searches. */
         FamilyList: {
@@ -6386,6 +6471,8 @@ export interface operations {
             query?: {
                 /** @description Project of the strategy. */
                 slug?: string;
+                /** @description How far the search is. */
+                status?: "planned" | "running" | "completed";
                 /** @description next_cursor of the page before, of the same question. */
                 cursor?: string;
                 /** @description Entries in a page. */
@@ -6556,6 +6643,8 @@ export interface operations {
     listFamilyTrials: {
         parameters: {
             query?: {
+                /** @description The order, descending after a minus. */
+                sort?: "index" | "-index" | "max_drawdown" | "-max_drawdown" | "sharpe_ratio" | "-sharpe_ratio" | "total_return" | "-total_return" | "total_trades" | "-total_trades";
                 /** @description next_cursor of the page before, of the same question. */
                 cursor?: string;
                 /** @description Entries in a page. */

@@ -16,6 +16,12 @@ export interface Asked<T> {
   again: () => void;
 }
 
+/** What is shown of an answer: it, or what came before while it is asked for. */
+export interface Shown<T> {
+  answer: { value: Answer<T> };
+  again: () => void;
+}
+
 /** After how many milliseconds an answer is asked for again; 0 for never. */
 type Every<T> = number | ((value: T) => number);
 

@@ -1,12 +1,12 @@
 // What every page is built of: its heading, the states of an answer, tables, tiles, marks.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api/client.ts";
 import { Icon, type IconName } from "../panels/icon.tsx";
 import { address } from "../state/address.ts";
 import { words } from "../state/format.ts";
 import { title } from "../state/route.ts";
-import type { Asked } from "./answer.ts";
+import type { Shown } from "./answer.ts";
 import { shownOf } from "./falsification/order.ts";
 import type { Row } from "./shapes.ts";
 
@@ -28,7 +28,7 @@ export function Section({ name, children, aside }: { name: string; children: Com
 }
 
 interface StatesProps<T> {
-  of: Asked<T>;
+  of: Shown<T>;
   /** What the page calls the thing: "run". */
   what: string;
   /** Whether an answer has nothing to show, and what is said then. */
@@ -93,10 +93,25 @@ interface TableProps<R> {
   selected?: ReadonlySet<string>;
 }
 
-/** A table that scrolls inside; on a phone each row is a card whose cells carry their heads. */
+/** Where a page and a table in it stood, by the name of the table: what the browser keeps of an entry of its history. */
+interface Left {
+  [table: string]: { page: number; x: number; y: number };
+}
+
+/** A table that scrolls inside, and is found where it was left by a link when one comes back; on a phone each row is a card whose cells carry their heads. */
 export function Table<R>({ name, rows, columns, id, sort = "", onSort, selected }: TableProps<R>) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const left = (history.state as Left | null)?.[name];
+    if (!left) return;
+    box.current?.scrollTo(left.x, left.y);
+    scrollTo(0, left.page);
+  }, []);
+  const leave = ({ target, currentTarget: at }: { target: EventTarget | null; currentTarget: HTMLDivElement }) => {
+    if (target instanceof Element && target.closest("a")) history.replaceState({ [name]: { page: scrollY, x: at.scrollLeft, y: at.scrollTop } } satisfies Left, "");
+  };
   return (
-    <div class="scroll" role="region" aria-label={`${name}, table`} tabIndex={0}>
+    <div class="scroll" role="region" aria-label={`${name}, table`} tabIndex={0} ref={box} onClickCapture={leave}>
       <table class="list">
         <caption class="unseen">{name}</caption>
         <thead><tr>{columns.map((c) => <Head key={c.key} column={c} sort={sort} onSort={onSort} />)}</tr></thead>

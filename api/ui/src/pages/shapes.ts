@@ -97,9 +97,14 @@ export interface FamilyResult {
   selection: { n_trials: number; dsr_max: number | null; min_btl_years: number | null; pbo: { value: number | null } } | null;
 }
 
-/** An entry of falsify/summary.json. */
+/** An entry of falsify/summary.json, with what the service says of it. */
 export interface Test {
   id: string;
+  sentence?: string;
+  value?: number | null;
+  bound?: number | null;
+  /** The command that makes it again. */
+  repeat?: string;
   /** G: a failure refutes. W: a failure warns. D: it only describes. */
   class?: string;
   /** Completes "Not shown: that", the detail "because". */
@@ -107,7 +112,7 @@ export interface Test {
   detail?: string;
   note?: string;
   verdict: string;
-  statistic?: { name: string; value: number | null; threshold: number | null };
+  statistic?: { name: string };
   evidence?: { path: string }[] | null;
 }
 

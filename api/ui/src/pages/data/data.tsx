@@ -1,21 +1,21 @@
 // The stored candles: what there is, where it has gaps, what is held out, where it comes from; and how more come in.
-import { useSignal } from "@preact/signals";
 import { Copy } from "../../panels/copy.tsx";
 import * as f from "../../state/format.ts";
+import { fragment, keep } from "../../state/route.ts";
 import { loadLists } from "../../state/session.ts";
 import { useAnswer } from "../answer.ts";
 import { JobsPanel } from "../jobs.tsx";
 import { Facts, Heading, Section, States, Table, type Column } from "../kit.tsx";
-import { Paged } from "../run/rows.tsx";
+import { firstPage, Paged } from "../paged.tsx";
 import type { Dataset, DatasetDetail, Gap, List } from "../shapes.ts";
 import { Fetch, Update } from "./fetch.tsx";
 import { Import } from "./import.tsx";
 
 export function Data() {
-  const asked = useAnswer<List<Dataset>>("/datasets?limit=200"), chosen = useSignal("");
+  const asked = useAnswer<List<Dataset>>("/datasets?limit=200"), chosen = fragment.value.get("dataset") ?? "";
   const name: Column<Dataset> = {
     key: "symbol", head: "Symbol",
-    cell: (d) => <button type="button" class="quiet" aria-pressed={d.dataset_id === chosen.value} onClick={() => (chosen.value = d.dataset_id)}><bdi>{d.symbol}</bdi></button>,
+    cell: (d) => <button type="button" class="quiet" aria-pressed={d.dataset_id === chosen} onClick={() => keep({ dataset: d.dataset_id, ...firstPage("gaps") })}><bdi>{d.symbol}</bdi></button>,
   };
   const stored = () => {
     asked.again();
@@ -29,11 +29,11 @@ export function Data() {
       <States of={asked} what="datasets" empty={({ items }) => items.length === 0 && <p>No candles are stored yet.</p>}>
         {(list) => (
           <Section name="Datasets" aside={list.items.length < list.total && <span>the first {f.count(list.items.length)} of {f.count(list.total)}</span>}>
-            <Table name="Datasets" rows={list.items} id={(d) => d.dataset_id} selected={new Set([chosen.value])} columns={[name, ...columns, update]} />
+            <Table name="Datasets" rows={list.items} id={(d) => d.dataset_id} selected={new Set([chosen])} columns={[name, ...columns, update]} />
           </Section>
         )}
       </States>
-      {chosen.value && <One key={chosen.value} id={chosen.value} />}
+      {chosen && <One key={chosen} id={chosen} />}
       <Import stored={stored} />
       <Fetch stored={stored} />
     </>

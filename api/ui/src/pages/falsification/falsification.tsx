@@ -6,22 +6,20 @@ import { exact, shortId, words } from "../../state/format.ts";
 import { useAnswer } from "../answer.ts";
 import { Heading, MarkSign, Section, States } from "../kit.tsx";
 import { Falsify } from "../jobs.tsx";
-import type { Falsification, Run, Test } from "../shapes.ts";
-import { conclusion, failuresFirst, sentenceOf, shownOf } from "./order.ts";
+import type { Falsification, Test } from "../shapes.ts";
+import { conclusion, failuresFirst, shownOf } from "./order.ts";
 
 export function FalsificationPage({ id }: { id: string }) {
   const asked = useAnswer<Falsification>("/falsifications/" + encodeURIComponent(id));
-  const slug = useAnswer<Run>("/runs/" + encodeURIComponent(id)).answer.value.value?.slug ?? "";
   return (
     <>
       <Heading called={`Falsification ${shortId(id, 18)}`}>Falsification</Heading>
-      <States of={asked} what="falsification">{(found) => <Shown found={found} id={id} slug={slug} />}</States>
+      <States of={asked} what="falsification">{(found) => <Shown found={found} id={id} />}</States>
     </>
   );
 }
 
-function Shown({ found, id, slug }: { found: Falsification; id: string; slug: string }) {
-  const again = slug && found.base && `lab falsify ${slug} --run ${found.base} --force --only `;
+function Shown({ found, id }: { found: Falsification; id: string }) {
   return (
     <>
       <Section name="Conclusion">
@@ -29,24 +27,24 @@ function Shown({ found, id, slug }: { found: Falsification; id: string; slug: st
         {found.base && <div class="toolbar"><a class="button" href={address("run", found.base)}>The run</a><Falsify run={found.base} full>Falsify in full</Falsify></div>}
       </Section>
       <ol class="tests" aria-label="Tests">
-        {failuresFirst(found.tests).map((t) => <li key={t.id}><One test={t} id={id} again={again && again + t.id} /></li>)}
+        {failuresFirst(found.tests).map((t) => <li key={t.id}><One test={t} id={id} /></li>)}
       </ol>
     </>
   );
 }
 
-function One({ test: t, id, again }: { test: Test; id: string; again: string }) {
+function One({ test: t, id }: { test: Test; id: string }) {
   const shown = shownOf(t);
   return (
     <section class="panel section" aria-label={t.id} data-verdict={shown}>
       <h3><MarkSign {...t} /> {words(shown)}: <bdi>{words(t.id)}</bdi></h3>
-      <p><bdi>{sentenceOf(t)}</bdi></p>
+      <p><bdi>{t.sentence}</bdi></p>
       {t.note && shown !== "informs" && <p><bdi>{t.note}</bdi></p>}
-      {t.statistic?.name && typeof t.statistic.value === "number" && <p class="caption"><bdi>{words(t.statistic.name)}</bdi>: {exact(t.statistic.value, 4)}{t.statistic.threshold !== null && `, bound ${exact(t.statistic.threshold, 4)}`}</p>}
+      {t.statistic?.name && typeof t.value === "number" && <p class="caption"><bdi>{words(t.statistic.name)}</bdi>: {exact(t.value, 4)}{typeof t.bound === "number" && `, bound ${exact(t.bound, 4)}`}</p>}
       {(t.evidence ?? []).length > 0 && (
         <p>Evidence: {t.evidence?.map(({ path: name }, i) => <span key={name}>{i > 0 && ", "}<a download href={`/api/v1/runs/${encodeURIComponent(id)}/files/${encodeURIComponent(name)}`}><bdi>{name}</bdi></a></span>)}</p>
       )}
-      {again && <p class="repeat">Repeat: <code>{again}</code><Copy text={again} what={`command of ${t.id}`} /></p>}
+      {t.repeat && <p class="repeat">Repeat: <code>{t.repeat}</code><Copy text={t.repeat} what={`command of ${t.id}`} /></p>}
     </section>
   );
 }

@@ -1,19 +1,11 @@
 import { equal, test } from "../../testing.ts";
-import { conclusion, failuresFirst, sentenceOf } from "./order.ts";
+import { conclusion, failuresFirst } from "./order.ts";
 
 const one = (n: number, verdict: string, detail = "", of = "G") => ({ id: "t" + n, class: of, verdict, detail });
 
 test("failures come first, then what is not clear, then what passed; what only describes is last", () => {
   const tests = [one(1, "pass"), one(2, "inconclusive"), one(3, "fail"), one(4, "error"), one(5, "pass", "", "D"), one(6, "new"), one(7, "fail", "", "W")];
   equal(failuresFirst(tests).map((t) => t.id), ["t3", "t4", "t7", "t2", "t1", "t5", "t6"]);
-});
-
-test("a test is a sentence of its claim and its reason", () => {
-  const costs = { id: "costs", class: "G", claim: "it survives double costs", detail: "its return is then -3 %" };
-  equal(sentenceOf({ ...costs, verdict: "fail" }), "Not shown: that it survives double costs, because its return is then -3 %.");
-  equal(sentenceOf({ ...costs, verdict: "inconclusive" }), "Open: whether it survives double costs, because its return is then -3 %.");
-  equal(sentenceOf({ id: "costs", verdict: "pass", claim: "it survives double costs." }), "Not refuted: that it survives double costs.");
-  equal(sentenceOf({ ...costs, verdict: "skipped" }), "Not tested: whether it survives double costs.");
 });
 
 test("the conclusion is the one of the lab: only a gate refutes, and nothing praises", () => {

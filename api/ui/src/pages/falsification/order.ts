@@ -12,16 +12,6 @@ export function shownOf({ class: of, verdict }: { class?: string; verdict: strin
 
 export const failuresFirst = (tests: readonly Test[]): Test[] => [...tests].sort((a, b) => rank(a) - rank(b));
 
-/** What a test says, as one sentence. */
-export function sentenceOf(t: Test): string {
-  const claim = t.claim || t.id.replaceAll("_", " "), because = t.detail ? `, because ${t.detail}` : "";
-  const said = ({
-    pass: `Not refuted: that ${claim}`, skipped: `Not tested: whether ${claim}`, informs: `About whether ${claim}: ${t.detail || t.note || "nothing to add"}`,
-    inconclusive: `Open: whether ${claim}${because}`, error: `Open: whether ${claim}${because}`,
-  } as Record<string, string>)[shownOf(t)] ?? `Not shown: that ${claim}${because}`;
-  return said.replace(/\.?$/, ".");
-}
-
 /** What the whole battery has come to, in words that need no battery. */
 export const overallWords: Record<string, string> = {
   fail: "This idea does not survive", inconclusive: "Nothing is shown either way", warn: "No test refuted it, but not everything was shown", pass: "Nothing refuted it",
@@ -29,7 +19,7 @@ export const overallWords: Record<string, string> = {
 
 /** One sentence: it does not survive, because …; or what is open; or what that it stands does not show. */
 export function conclusion({ overall, tests }: Pick<Falsification, "overall" | "tests">): string {
-  const because = (t: Test) => (t.detail || sentenceOf(t)).replace(/[.\s]+$/, "");
+  const because = (t: Test) => (t.detail || t.sentence || t.id).replace(/[.\s]+$/, "");
   const all = (shown: string) => tests.filter((t) => shownOf(t) === shown), reasons = (list: Test[]) => [...new Set(list.map(because))].join("; ");
   const words = overallWords[overall] ?? overall, gates = [...all("inconclusive"), ...all("error")].filter((t) => t.class !== "W");
   switch (overall) {

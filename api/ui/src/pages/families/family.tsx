@@ -12,7 +12,7 @@ import { Done, Facts, Heading, plain, Section, States, Table, Tiles, type Column
 import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
 import { Drawn } from "../run/curves.tsx";
 import { curveOf } from "./optimised.ts";
-import { best, byLuck, luck, pace, planned, progressWords, resultOf, results, timeLeft, varying, type Result } from "./plan.ts";
+import { best, byLuck, pace, planned, progressWords, resultOf, results, timeLeft, varying, type Result } from "./plan.ts";
 
 export function FamilyPage({ id }: { id: string }) {
   const path = "/families/" + encodeURIComponent(id), asked = useAnswer<Family>(path, useMemo(pace, [path]));
@@ -26,7 +26,7 @@ export function FamilyPage({ id }: { id: string }) {
         return (
           <>
             <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
-            {family.result ? <Found result={family.result} /> : <Progress family={family} />}
+            {family.result ? <Found result={family.result} sentence={family.sentence} /> : <Progress family={family} />}
             {family.result_damage && <p class="panel none refusal" role="alert">The result of the search cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
               {({ items }) => <><Whole family={family} trials={items} path={path} /><Trials trials={items} family={family} /></>}
@@ -54,7 +54,7 @@ function Progress({ family }: { family: Family }) {
 }
 
 /** What the search as a whole would have earned comes before what it has selected. */
-function Found({ result: { status, selected, walk_forward_optimised: whole, selection } }: { result: FamilyResult }) {
+function Found({ result: { status, selected, walk_forward_optimised: whole, selection }, sentence }: { result: FamilyResult; sentence: string | null }) {
   const gain = whole?.metrics?.total_return;
   return (
     <>
@@ -65,7 +65,7 @@ function Found({ result: { status, selected, walk_forward_optimised: whole, sele
         { label: "Overfitting", value: f.percent(selection?.pbo.value, 1), note: "PBO" },
         { label: "Trials", value: f.count(selection?.n_trials), note: "on these days" },
       ]} />
-      <Section name="Verdict"><p class="sentence">{luck(selection)}</p><p>{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."} The numbers above are of the search as a whole, each window played with what the training before it chose.</p></Section>
+      <Section name="Verdict"><p class="sentence">{sentence}</p><p>{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."} The numbers above are of the search as a whole, each window played with what the training before it chose.</p></Section>
     </>
   );
 }
@@ -99,6 +99,7 @@ function Trials({ trials, family }: { trials: Trial[]; family: Family }) {
       {x && y && x !== y && <Section name={`Best for each ${x} and ${y}`}><Heat label={`Heat map of ${f.words(key)}: ${x} across, ${y} up`} cells={best(trials, x, y, key)} format={format} /></Section>}
       <Section name="The trials against luck"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={marks} format={format} />{key === "sharpe_ratio" && <p class="caption">{byLuck(family)}</p>}</Section>
       {numbers.length > 0 && rows.length > 1 && <Section name="Parallel coordinates"><Parallel label={`A line for each of ${rows.length} trials over ${numbers.join(", ")} and ${f.words(key)}`} of={{ names: [...numbers, f.words(key)], rows }} /></Section>}
+      {trials.length < family.done && <p class="panel caption">The first {f.count(trials.length)} trials that have ended are drawn, of {f.count(family.done)}.</p>}
       <Section name="All trials"><Listed trials={trials} names={names} by={key} /></Section>
     </>
   );

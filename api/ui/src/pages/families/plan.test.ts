@@ -1,6 +1,6 @@
-import { equal, ok, test } from "../../testing.ts";
+import { equal, test } from "../../testing.ts";
 import type { Family, Trial } from "../shapes.ts";
-import { best, luck, pace, sizeOf, timeLeft, tried, varying } from "./plan.ts";
+import { best, pace, sizeOf, timeLeft, tried, varying } from "./plan.ts";
 
 const trial = (index: number, fast: number, slow: number, sharpe: number | null): Trial => ({
   index, run_id: "t" + index, status: "completed", params: { fast, slow, same: 1 }, metrics: { sharpe_ratio: sharpe, total_return: null, max_drawdown: null, total_trades: null, win_rate: null },
@@ -19,12 +19,6 @@ test("what is tried is a range or a list", () => {
   equal(tried("1, 2.5, true, fast"), { type: "choice", values: [1, 2.5, true, "fast"] });
   for (const wrong of ["", "1,,2", "5..1", "1..9 step 0", "1..2..3"]) equal(tried(wrong), null, wrong);
   equal(["5..20 step 5", "0.1..0.3 by 0.1", "7, 8"].map((text) => sizeOf(tried(text)!)), [4, 3, 2]);
-});
-
-test("what luck explains is one sentence, and what it takes another", () => {
-  const of = (dsr_max: number | null, min_btl_years: number | null) => luck({ n_trials: 14, dsr_max, min_btl_years, pbo: { value: null } });
-  ok(of(0.76, 3.25).includes("in 24.0") && of(0.76, 3.25).includes("3.3 years"), of(0.76, 3.25));
-  ok(!of(0.76, null).includes("years") && of(null, 3).includes("not known") && luck(null).includes("not known"), "what is not known is not said");
 });
 
 test("a search is asked for soon while trials end, later while none does, and not with a result", () => {

@@ -1,6 +1,6 @@
 // How far a search is, and its trials as axes and cells.
-import { count, duration, percent, ratio } from "../../state/format.ts";
-import type { Family, FamilyResult, SearchRequest, Trial } from "../shapes.ts";
+import { count, duration, ratio } from "../../state/format.ts";
+import type { Family, SearchRequest, Trial } from "../shapes.ts";
 
 /** How many trials the plan has; null when it does not say. */
 export const planned = ({ plan }: Family): number | null => plan?.trials?.length ?? null;
@@ -15,14 +15,6 @@ export function progressWords(family: Family): string {
 export function timeLeft({ progress, result }: Pick<Family, "progress" | "result">): string {
   const left = progress?.eta_seconds;
   return result || typeof left !== "number" ? "" : `About ${duration(left)} left.`;
-}
-
-/** What luck alone explains of the best trial, and what it would take to believe it. */
-export function luck(selection: FamilyResult["selection"]): string {
-  const dsr = selection?.dsr_max, years = selection?.min_btl_years;
-  if (typeof dsr !== "number") return "How much of it luck explains is not known: the trials are too few or too short.";
-  const out = `Were there no skill at all, the best of as many trials would reach its Sharpe ratio in ${percent(1 - dsr, 1)} of all cases; at most 5 % is needed.`;
-  return typeof years === "number" ? `${out} In less than ${ratio(years, 1)} years of candles the best of so many trials is expected to reach it by chance.` : out;
 }
 
 /** Where luck alone would put the best of the trials, as a sentence. */

@@ -1,11 +1,11 @@
 // Trades, orders and fills, page by page; the files of the run and its log.
-import { useSignal } from "@preact/signals";
 import type { Fill, Order, Trade } from "../../api/types.ts";
 import { Copy } from "../../panels/copy.tsx";
 import * as f from "../../state/format.ts";
 import { useAnswer } from "../answer.ts";
 import { fragment, keep } from "../../state/route.ts";
 import { Section, States, Table, type Column } from "../kit.tsx";
+import { firstPage, Paged, usePages } from "../paged.tsx";
 import type { FileRow, Line, List } from "../shapes.ts";
 
 const trades: Column<Trade>[] = [
@@ -50,47 +50,15 @@ const tables = { trades: "Trades", orders: "Orders", fills: "Fills" };
 export function Rows({ path }: { path: string }) {
   const kinds = Object.keys(tables) as (keyof typeof tables)[], shown = kinds.find((t) => t === fragment.value.get("table")) ?? "trades";
   const choice = kinds.map((t) => (
-    <button key={t} type="button" aria-pressed={t === shown} onClick={() => keep({ table: t, sort: "" })}>{tables[t]}</button>
+    <button key={t} type="button" aria-pressed={t === shown} onClick={() => keep({ table: t, sort: "", ...firstPage(t) })}>{tables[t]}</button>
   ));
-  const of = "run", at = `${path}/${shown}`, sort = fragment.value.get("sort") ?? "", onSort = (by: string) => keep({ sort: by });
+  const of = "run", at = `${path}/${shown}`, sort = fragment.value.get("sort") ?? "", onSort = (by: string) => keep({ sort: by, ...firstPage(shown) });
   return (
     <Section name={tables[shown]} aside={<span class="table-chips" role="group" aria-label="Table">{choice}</span>}>
       {shown === "trades" && <Paged key={at + sort} path={at} of={of} what="trades" columns={trades} id={(t: Trade) => t.trade_id} sort={sort} onSort={onSort} />}
       {shown === "orders" && <Paged key={at + sort} path={at} of={of} what="orders" columns={orders} id={(o: Order) => o.order_id} sort={sort} onSort={onSort} />}
       {shown === "fills" && <Paged key={at + sort} path={at} of={of} what="fills" columns={fills} id={(x: Fill) => x.fill_id} sort={sort} onSort={onSort} />}
     </Section>
-  );
-}
-
-interface PagedProps<R> {
-  path: string;
-  what: string;
-  /** The thing that has them. */
-  of: string;
-  columns: Column<R>[];
-  id: (row: R) => string;
-  /** The order that the service is asked for, and who changes it, where it may be chosen. */
-  sort?: string;
-  onSort?: (sort: string) => void;
-}
-
-/** A table that is asked for page by page. */
-export function Paged<R>({ path, what, of, columns, id, sort, onSort }: PagedProps<R>) {
-  const cursors = useSignal<string[]>([]), cursor = cursors.value.at(-1);
-  const asked = useAnswer<List<R>>(`${path}?limit=50${sort ? "&sort=" + sort : ""}${cursor ? "&cursor=" + encodeURIComponent(cursor) : ""}`);
-  return (
-    <States of={asked} what={what} empty={({ items }) => items.length === 0 && <p>The {of} has no {what}.</p>}>
-      {(list) => (
-        <>
-          <Table name={f.words(what)} rows={list.items} columns={columns} id={id} sort={sort} onSort={onSort} />
-          <p class="toolbar">
-            {cursors.value.length > 0 && <button type="button" onClick={() => (cursors.value = cursors.value.slice(0, -1))}>Earlier rows</button>}
-            <span>{f.count(list.total)} in all</span>
-            {list.next_cursor && <button type="button" onClick={() => (cursors.value = [...cursors.value, list.next_cursor ?? ""])}>Further rows</button>}
-          </p>
-        </>
-      )}
-    </States>
   );
 }
 
@@ -110,16 +78,22 @@ export function Files({ path }: { path: string }) {
   );
 }
 
-export function Log({ path }: { path: string }) {
-  const level = useSignal("");
-  const asked = useAnswer<List<Line>>(`${path}/log?limit=200${level.value && "&level=" + level.value}`);
+/** The log may speak of a locked test, and is locked with it. */
+export const Log = ({ path, locked }: { path: string; locked: boolean }) => (locked ? <Section name="Log"><p>The log is locked as long as the test split is: it may speak of it.</p></Section> : <Lines path={path} />);
+
+function Lines({ path }: { path: string }) {
+  const level = fragment.value.get("level") ?? "";
+  const { asked, key, turn } = usePages<List<Line>>(`${path}/log${level && "?level=" + level}`, "log", 200);
   return (
-    <Section name="Log" aside={<label>Level <select value={level.value} onChange={(e) => (level.value = e.currentTarget.value)}>{["", "info", "warn", "error"].map((l) => <option key={l} value={l}>{l || "all"}</option>)}</select></label>}>
-      <States of={asked} what="log" empty={({ items }) => items.length === 0 && <p>The log has no such line.</p>}>
-        {({ items }) => (
-          <div class="scroll log" role="region" aria-label="Lines of the log" tabIndex={0}>
-            <ol>{items.map((l, i) => <li key={i} class={`line ${l.level}`}><time>{f.time(l.time)}</time><span class="level">{l.level}</span><span class="source">{l.source}</span><bdi class="message">{l.message}</bdi></li>)}</ol>
-          </div>
+    <Section name="Log" aside={<label>Level <select value={level} onChange={(e) => keep({ level: e.currentTarget.value, ...firstPage("log") })}>{["", "info", "warn", "error"].map((l) => <option key={l} value={l}>{l || "all"}</option>)}</select></label>}>
+      <States of={asked} what="log" empty={({ items }) => items.length === 0 && <p>{level ? "The log has no such line." : "The log has no line."}</p>}>
+        {(list) => (
+          <>
+            <div key={key} class="scroll log" role="region" aria-label="Lines of the log" tabIndex={0}>
+              <ol>{list.items.map((l, i) => <li key={i} class={`line ${l.level}`}><time>{f.time(l.time)}</time><span class="level">{l.level}</span><span class="source">{l.source}</span><bdi class="message">{l.message}</bdi></li>)}</ol>
+            </div>
+            {turn(list)}
+          </>
         )}
       </States>
     </Section>

@@ -44,7 +44,7 @@ function Shown({ run, path, asked }: Props) {
       <Evidence run={run} />
       <Tagged run={run} path={path} />
       <Files path={path} />
-      <Log path={path} />
+      <Log path={path} locked={run.splits.some((s) => s.status === "locked")} />
     </>
   );
 }

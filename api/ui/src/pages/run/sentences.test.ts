@@ -4,6 +4,7 @@ import { claims } from "./sentences.ts";
 type Judged = Parameters<typeof claims>[0];
 
 const run: Judged = {
+  mode: "backtest",
   status: "completed", partial: false, summary: { total_return: 0.5, sharpe_ratio: null, max_drawdown: null, total_trades: null, win_rate: null }, undefined: [], holding_return: 2, trials: null, dsr: null, test: { state: "none", looks: 0 },
   verdict: null, error: null, error_details: null,
 };
@@ -26,4 +27,9 @@ test("what nobody has done is never a verdict", () => {
   equal(text({ verdict: { run_id: "f", overall: "fail", marks: [{ id: "a", class: "G", verdict: "fail" }, { id: "b", class: "G", verdict: "pass" }, { id: "c", class: "W", verdict: "fail" }] } }, "Falsification")?.text, "This idea does not survive: 1 fail, 1 pass, 1 warn.");
   equal(text({ dsr: 0.4 }, "Luck")?.sign, "bad");
   equal(text({ test: { state: "locked", looks: 0 } }, "Test")?.sign, "open");
+});
+
+test("a paper run has no end that it could be stopped before", () => {
+  equal(text({ partial: true }, "Run")?.sign, "bad");
+  equal(text({ partial: true, mode: "paper" }, "Run"), { name: "Run", text: "Somebody has stopped it: it is evidence for the time that it ran.", sign: "open" });
 });

@@ -12,13 +12,14 @@ export interface Claim {
 }
 
 /** What the verdict is of. */
-type Judged = Pick<Run, "status" | "partial" | "summary" | "undefined" | "holding_return" | "trials" | "dsr" | "test" | "verdict" | "error" | "error_details"> & { kind?: string };
+type Judged = Pick<Run, "mode" | "status" | "partial" | "summary" | "undefined" | "holding_return" | "trials" | "dsr" | "test" | "verdict" | "error" | "error_details"> & { kind?: string };
 
 export function claims(run: Judged): Claim[] {
   const { summary, holding_return: holding, trials, dsr, test, verdict } = run;
   const gain = run.undefined.includes("total_return") ? null : summary.total_return;
   const out: Claim[] = [];
   if (run.status === "failed") out.push({ name: "Run", text: `It failed: ${run.error || plain(run.error_details?.["code"] ?? "no reason is known")}. Its numbers are no evidence.`, sign: "bad" });
+  else if (run.partial && (run.mode === "paper" || run.mode === "live")) out.push({ name: "Run", text: "Somebody has stopped it: it is evidence for the time that it ran.", sign: "open" });
   else if (run.partial) out.push({ name: "Run", text: "It was stopped before the end of its data: its numbers cover a part of the window.", sign: "bad" });
   if (gain !== null && typeof holding === "number") {
     out.push({ name: "Holding", text: `${gain > holding ? "It earned more than holding" : "It did not earn more than holding"}: ${f.signedPercent(gain)} against ${f.signedPercent(holding)}.`, sign: gain > holding ? "good" : "bad" });

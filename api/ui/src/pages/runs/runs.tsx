@@ -1,12 +1,10 @@
 // Every run of the registry: filter, sort, choose columns, select two or more to compare.
-import { useComputed, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { ApiError, read } from "../../api/client.ts";
+import { signal } from "@preact/signals";
 import { address } from "../../state/address.ts";
 import { count } from "../../state/format.ts";
 import { fragment, keep } from "../../state/route.ts";
-import { useAnswer } from "../answer.ts";
-import { Heading, Refusal, States, Table, type Column } from "../kit.tsx";
+import { Heading, States, Table, type Column } from "../kit.tsx";
+import { firstPage, usePages } from "../paged.tsx";
 import type { List, Row } from "../shapes.ts";
 import { all, choose, chosen } from "./columns.tsx";
 
@@ -21,7 +19,6 @@ function question(of: URLSearchParams): string {
     if (value) asked.set(name, value);
   }
   if (!asked.has("sort")) asked.set("sort", "-completed_at");
-  asked.set("limit", "50");
   return "/runs?" + asked;
 }
 
@@ -31,7 +28,7 @@ export function Runs() {
     <>
       <Heading>Runs</Heading>
       <Filters />
-      <Listed key={path} path={path} />
+      <Listed path={path} />
     </>
   );
 }
@@ -42,7 +39,7 @@ const choices: { [name in (typeof filters)[number]]?: string[] } = {
 const labels: { [name in (typeof filters)[number]]: string } = { q: "Search", kind: "Kind", origin: "Origin", status: "Status", slug: "Strategy", symbol: "Symbol", timeframe: "Timeframe", tag: "Tag" };
 
 function Filters() {
-  const set = (name: string) => (e: { currentTarget: { value: string } }) => keep({ [name]: e.currentTarget.value.trim() });
+  const set = (name: string) => (e: { currentTarget: { value: string } }) => keep({ [name]: e.currentTarget.value.trim(), ...firstPage("runs") });
   return (
     <form class="panel toolbar" role="search" aria-label="Filter of the runs" onSubmit={(e) => e.preventDefault()}>
       {filters.map((name) => (
@@ -67,59 +64,41 @@ function Filters() {
   );
 }
 
+/** The runs to be compared: they stay selected on other pages of the list, and after a look at one. */
+const selected = signal<ReadonlySet<string>>(new Set());
+
+const select: Column<Row> = {
+  key: "select", head: "Compare",
+  cell: ({ run_id }) => (
+    <input type="checkbox" aria-label={`Compare ${run_id}`} checked={selected.value.has(run_id)}
+      onChange={(e) => {
+        const now = new Set(selected.value);
+        if (e.currentTarget.checked) now.add(run_id);
+        else now.delete(run_id);
+        selected.value = now;
+      }} />
+  ),
+};
+
 function Listed({ path }: { path: string }) {
-  const asked = useAnswer<List<Row>>(path);
-  const filtered = filters.some((name) => fragment.value.has(name));
+  const { asked, key, turn } = usePages<List<Row>>(path, "runs"), filtered = filters.some((name) => fragment.value.has(name)), n = selected.value.size;
   return (
     <States of={asked} what="runs" empty={({ items }) => items.length === 0 && (filtered
-      ? <p>No run is like this. <button type="button" onClick={() => keep(Object.fromEntries(filters.map((n) => [n, ""])))}>Show all runs</button></p>
+      ? <p>No run is like this. <button type="button" onClick={() => keep({ ...Object.fromEntries(filters.map((n) => [n, ""])), ...firstPage("runs") })}>Show all runs</button></p>
       : <p>There is no run yet. <a href={address("runner")}>Start the first one</a>.</p>)}>
-      {(list) => <Rows first={list} path={path} />}
+      {({ items, total, ...list }) => (
+        <section class="panel section" aria-label="List of runs">
+          <div class="toolbar">
+            <p role="status">{count(total)} {total === 1 ? "run" : "runs"}{n > 0 && `, ${n} selected`}</p>
+            {n > 0 && <button type="button" onClick={() => (selected.value = new Set())}>Select none</button>}
+            {n >= 2 && n <= most ? <a class="button" href={address("compare", "", "ids=" + [...selected.value].map(encodeURIComponent).join(","))}>Compare {n} runs</a>
+              : <span class="caption">Select two to {most} runs to compare them.</span>}
+          </div>
+          <Table key={key} name="Runs" rows={items} columns={[select, ...all.filter((c) => chosen.value.includes(c.key))]} id={(r) => r.run_id} selected={selected.value}
+            sort={fragment.value.get("sort") ?? "-completed_at"} onSort={(sort) => keep({ sort, ...firstPage("runs") })} />
+          {turn({ ...list, total })}
+        </section>
+      )}
     </States>
-  );
-}
-
-function Rows({ first, path }: { first: List<Row>; path: string }) {
-  const rows = useSignal(first.items), cursor = useSignal(first.next_cursor), problem = useSignal<ApiError | null>(null);
-  const selected = useSignal<ReadonlySet<string>>(new Set());
-  useEffect(() => {
-    rows.value = first.items;
-    cursor.value = first.next_cursor;
-  }, [first]);
-  const columns = useComputed<Column<Row>[]>(() => [{
-    key: "select", head: "Compare",
-    cell: ({ run_id }) => (
-      <input type="checkbox" aria-label={`Compare ${run_id}`} checked={selected.value.has(run_id)}
-        onChange={(e) => {
-          const now = new Set(selected.value);
-          if (e.currentTarget.checked) now.add(run_id);
-          else now.delete(run_id);
-          selected.value = now;
-        }} />
-    ),
-  }, ...all.filter((c) => chosen.value.includes(c.key))]);
-  const more = async () => {
-    problem.value = null;
-    try {
-      const next = await read<List<Row>>(`${path}&cursor=${encodeURIComponent(cursor.value ?? "")}`);
-      rows.value = [...rows.value, ...next.items];
-      cursor.value = next.next_cursor;
-    } catch (e) {
-      problem.value = e as ApiError;
-    }
-  };
-  const n = selected.value.size;
-  return (
-    <section class="panel section" aria-label="List of runs">
-      <div class="toolbar">
-        <p role="status">{count(rows.value.length)} of {count(first.total)} runs{n > 0 && `, ${n} selected`}</p>
-        {n >= 2 && n <= most ? <a class="button" href={address("compare", "", "ids=" + [...selected.value].map(encodeURIComponent).join(","))}>Compare {n} runs</a>
-          : <span class="caption">Select two to {most} runs to compare them.</span>}
-      </div>
-      <Table name="Runs" rows={rows.value} columns={columns.value} id={(r) => r.run_id} selected={selected.value}
-        sort={fragment.value.get("sort") ?? "-completed_at"} onSort={(sort) => keep({ sort })} />
-      {problem.value && <Refusal error={problem.value} what="runs" again={more} />}
-      {cursor.value && <p class="toolbar"><button type="button" onClick={more}>More runs</button></p>}
-    </section>
   );
 }
