@@ -72,6 +72,9 @@ func (a *archive) add(t testing.TB, id string, seed int) {
 			{ID: "test", Results: picture(canary), Published: published(canary, canary), Locked: true, Log: []byte(
 				`{"time":null,"level":"info","source":"plugin","message":"98765.4321","fields":null}` + "\n")}}
 	}
+	if id == "svc_busy" {
+		run.Splits[0].Results = busy()
+	}
 	if id == "run_trial" {
 		m.Request.Kind, run.Compact = artifact.KindTrial, true
 	}
@@ -195,6 +198,12 @@ func TestArchiveRefusals(t *testing.T) {
 		get(lab+"/orders?split=test", 409, "SPLIT_LOCKED"), get(lab+"/fills?split=test", 409, "SPLIT_LOCKED"),
 		get("/api/v1/runs/run_trial/orders?split=validation", 409, "RUN_COMPACT"),
 		get("/api/v1/runs/run_trial/fills?split=validation", 409, "RUN_COMPACT"),
+		get(lab+"/marks?split=test", 409, "SPLIT_LOCKED"),
+		get("/api/v1/runs/run_trial/marks?split=validation", 409, "RUN_COMPACT"),
+		get(lab+"/equity?split=test&from=2024-01-01T02:00:00Z&to=2024-01-01T04:00:00Z", 409, "SPLIT_LOCKED"),
+		get(lab+"/trades?split=test&from=2024-01-01", 409, "SPLIT_LOCKED"),
+		get(lab+"/marks?split=test&to=2030-01-01", 409, "SPLIT_LOCKED"),
+		get(lab+"/trades?split=validation&points=2&limit=5", 400, "VALIDATION_FAILED"),
 		get(lab+"/fills?sort=split", 400, "VALIDATION_FAILED"), get(lab+"/orders?limit=501", 400, "VALIDATION_FAILED"),
 		get(lab+"/candles?symbol=ETH%2FUSDT", 400, "VALIDATION_FAILED"),
 		get(lab+"/series?split=test", 409, "SPLIT_LOCKED"), get(lab+"/series?split=validation&name=slow", 400, "VALIDATION_FAILED"),
@@ -259,6 +268,9 @@ func TestLockedTestStaysLocked(t *testing.T) {
 	}
 	paths := []string{"/api/v1/runs", "/api/v1/runs?sort=total_return", lab, lab + "/equity?split=validation",
 		lab + "/trades?split=validation", lab + "/orders?split=validation", lab + "/fills?split=validation", lab + "/files",
+		lab + "/marks?split=validation", lab + "/equity?split=validation&from=2000-01-01&to=2100-01-01",
+		lab + "/trades?split=validation&to=2100-01-01", lab + "/orders?split=validation&from=2000-01-01",
+		lab + "/fills?from=2000-01-01", lab + "/equity?split=test&from=2000-01-01", lab + "/marks?split=test&from=2000-01-01",
 		lab + "/series?split=validation", lab + "/equity?split=test", lab + "/series?split=test&name=fast", lab + "/log",
 		lab + "/files/report.json"}
 	for _, path := range paths {
@@ -357,7 +369,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	a := newArchive(f)
 	lists := []string{"/api/v1/runs", "/api/v1/runs/svc_a/equity", "/api/v1/runs/svc_a/trades",
-		"/api/v1/runs/run_lab/log", "/api/v1/families"}
+		"/api/v1/runs/run_lab/log", "/api/v1/families", "/api/v1/runs/svc_a/marks"}
 	f.Fuzz(func(t *testing.T, which uint8, text string) {
 		path := lists[int(which)%len(lists)]
 		req, err := http.NewRequest("GET", a.URL+path, nil)

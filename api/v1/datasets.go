@@ -166,7 +166,7 @@ type runCandles struct {
 
 func (a stored) runCandles(r *http.Request) (*edge.Answer, error) {
 	q := readQuery(r, "symbol", "from", "to", "points")
-	from, to := q.time("from"), q.time("to")
+	from, to := q.stretch()
 	points := q.integer("points", view.DetailPoints, 2, 4000)
 	if err := q.refusal(); err != nil {
 		return nil, err
@@ -181,11 +181,8 @@ func (a stored) runCandles(r *http.Request) (*edge.Answer, error) {
 	}
 	defer file.Close()
 	s := file.Series()
-	if to == 0 || to > d.End {
-		to = d.End
-	}
 	first := s.Search(max(from, d.Start))
-	s = s.Slice(first, max(first, s.Search(to)))
+	s = s.Slice(first, max(first, s.Search(min(to, d.End))))
 	out := runCandles{Symbol: d.Symbol, Timeframe: d.Timeframe, Points: [][6]view.Number{}, Of: s.Len()}
 	for _, c := range candle.Merged(s, points) {
 		out.Points = append(out.Points, [6]view.Number{view.Number(c.OpenTime), view.Number(c.Open),
