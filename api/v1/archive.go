@@ -77,21 +77,34 @@ func (a *API) listRuns(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	return answerRows(r, q, a.opts.Library, ask, offset, limit)
+	return a.answerRows(r, q, ask, offset, limit)
 }
 
 // answerRows answers with a page of runs.
-func answerRows(r *http.Request, q *query, l *library.Library, ask library.Query,
+func (a *API) answerRows(r *http.Request, q *query, ask library.Query,
 	offset, limit int) (*edge.Answer, error) {
 	ask.Begin = func(runIDs []string) (from, to int) {
 		offset = follow(q, runIDs, offset, func(id *string) string { return *id })
 		return offset, offset + limit
 	}
-	page, err := l.List(r.Context(), ask)
+	page, err := a.opts.Library.List(r.Context(), ask)
 	if err != nil {
 		return nil, err
 	}
+	for i := range page.Rows {
+		a.call(&page.Rows[i].Strategy)
+	}
 	return tagged(listOf(r, q, page.Rows, offset, page.Total))
+}
+
+// call adds what a strategy of the catalogue calls itself; another is called by its name.
+func (a *API) call(s *library.Strategy) {
+	s.DisplayName = s.Name
+	for _, known := range a.opts.Strategies() {
+		if known.Name == s.Name {
+			s.DisplayName = known.DisplayName
+		}
+	}
 }
 
 func (a *API) getRun(r *http.Request) (*edge.Answer, error) {
@@ -102,6 +115,7 @@ func (a *API) getRun(r *http.Request) (*edge.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.call(&run.Strategy)
 	return tagged(run)
 }
 
@@ -317,7 +331,7 @@ func (a *API) listFalsifications(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	return answerRows(r, q, a.opts.Library, library.Query{Kind: artifact.KindFalsification}, offset, limit)
+	return a.answerRows(r, q, library.Query{Kind: artifact.KindFalsification}, offset, limit)
 }
 
 func (a *API) getFalsification(r *http.Request) (*edge.Answer, error) {

@@ -3295,6 +3295,8 @@ export interface components {
             strategy: {
                 /** @description Name. */
                 name: string;
+                /** @description What the strategy of this name in the catalogue calls itself, else the name. */
+                display_name: string;
                 /** @description Version. */
                 version: string;
                 /** @description Hash of the program. */
@@ -3460,6 +3462,8 @@ export interface components {
             strategy: {
                 /** @description Name. */
                 name: string;
+                /** @description What the strategy of this name in the catalogue calls itself, else the name. */
+                display_name: string;
                 /** @description Version. */
                 version: string;
                 /** @description Hash of the program. */
