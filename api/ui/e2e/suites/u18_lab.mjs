@@ -84,6 +84,32 @@ export default async function pagesOfTheLab(t) {
     await asked;
   });
 
+  await t.test("the chart of a run with thousands of trades has all of them where it is zoomed in", async () => {
+    await service.backtest("sma_cross", { strategy_params: { fast: 2, slow: 5 }, initial_cash: 1e9, execution: { fee_maker: 0, fee_taker: 0 } });
+    const { run_id } = await service.reaches("completed"), path = `/runs/${run_id}`, of = async (what) => (await service.get(`${path}/${what}`));
+    const visit = await t.visit(service.url, { path: "/ui/runs/" + run_id }), { chart, page } = visit, drawn = () => chart.evaluate((e) => ({ ...e.dataset }));
+    const all = await of("trades?limit=1"), marks = await of("marks?points=2");
+    assert.ok(all.total > 3000, `${all.total} trades`);
+    await until(async () => (await drawn()).trades === "500", "trades that are taken evenly", { detail: drawn });
+    await chart.getByText(/500 of \d+\s?\d+ trades are drawn\.$/).waitFor();
+    assert.equal(Number((await drawn()).fills), marks.of, "none of the fills is lost");
+    await chart.getByRole("button", { name: "1M", exact: true }).click();
+    const { fills, trades, from, to } = await until(async () => { const now = await drawn(); return now.view === "part" && now.points > 700 && Number(now.trades) < 500 && now; }, "the last month", { detail: drawn });
+    const stretch = `from=${new Date(Number(from)).toISOString()}&to=${new Date(Number(to)).toISOString()}`, shown = await of(`marks?${stretch}`);
+    assert.deepEqual({ fills: Number(fills), trades: Number(trades) }, { fills: shown.of, trades: (await of(`trades?limit=1&${stretch}`)).total });
+    assert.ok(shown.of > 100, `${shown.of} fills in the last month`);
+    assert.equal(await chart.getByText(/are drawn/).count(), 0);
+    // Its last trade is under the pointer.
+    const [last] = (await of("trades?limit=1&sort=-exit_time")).items, box = await visit.chart.locator(".chart-canvas").boundingBox();
+    await until(async () => {
+      for (let right = 60; right < 200; right += 3) {
+        await page.mouse.move(box.x + box.width - right, box.y + 60);
+        if ((await drawn()).held.includes(String(last.entry_price))) return true;
+      }
+      return false;
+    }, "the last trade", { detail: drawn });
+  });
+
   await t.test("the columns that are chosen are kept", async () => {
     const visit = await open("/ui/runs");
     await visit.page.getByText("Columns", { exact: true }).first().click();

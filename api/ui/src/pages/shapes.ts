@@ -9,6 +9,7 @@ export type Row = Schemas["RunRow"];
 export type Run = Schemas["ArchivedRun"];
 export type Curve = Schemas["RunEquity"];
 export type Published = Schemas["RunSeries"];
+export type Marks = Schemas["RunMarks"];
 export type Candles = Schemas["RunCandles"];
 export type FileRow = Schemas["RunFiles"]["items"][number];
 export type Trial = Schemas["FamilyTrialList"]["items"][number];
