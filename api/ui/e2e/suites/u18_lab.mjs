@@ -9,7 +9,7 @@ import { until } from "../lib/wait.mjs";
 const first = rows[0].run_id;
 const pages = {
   runs: ["/ui/runs", "List of runs", "Runs"],
-  run: ["/ui/runs/" + first, "Log", "sma_cross"],
+  run: ["/ui/runs/" + first, "Log", "Moving average crossover"],
   "hostile run": ["/ui/runs/" + rows[1].run_id, "Log", hostile],
   compare: [`/ui/compare?ids=${first},${rows[1].run_id}`, "What differs", "Compare runs"],
   families: ["/ui/families", "Planned searches", "Families"],

@@ -5,7 +5,7 @@ import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { query } from "../../state/route.ts";
 import { useAnswer, type Asked } from "../answer.ts";
-import { Facts, Heading, plain, Refusal, Section, States, Table, type Column } from "../kit.tsx";
+import { calledOf, Facts, Heading, plain, Refusal, Section, States, Table, type Column } from "../kit.tsx";
 import { points } from "../run/curves.tsx";
 import type { Trade } from "../../api/types.ts";
 import type { Compared, Comparison, Curve, List, Pair, Run } from "../shapes.ts";
@@ -39,6 +39,7 @@ interface Props {
 
 function Shown({ of: c, ids, curves, runs: asked }: Props) {
   const log = useSignal(false), nth = (id: string) => `Run ${ids.indexOf(id) + 1}`;
+  const first = asked[0]?.answer.value.value;
   const rowOf = (r: Compared) => asked[ids.indexOf(r.run_id)]?.answer.value.value;
   const pairs: Column<Pair>[] = [
     { key: "run", head: "Run", cell: (p) => nth(p.run_id) },
@@ -67,6 +68,7 @@ function Shown({ of: c, ids, curves, runs: asked }: Props) {
   const drawn = curves.flatMap(({ answer: { value: { value } } }, i) => (value ? [{ name: `Run ${i + 1}`, points: points(value.items), color: i % 7 }] : []));
   return (
     <>
+      {first && <p class="caption">Runs of <bdi title={first.slug}>{calledOf(first)}</bdi></p>}
       <Section name="Is it real">
         <p class="sentence">{sentence(c)}</p>
         {!c.comparability.comparable && <p class="notes">The runs differ in what has to be equal, {c.comparability.differences.map((d) => f.words(d.aspect).toLowerCase()).join(", ")}: their numbers do not mean the same.</p>}

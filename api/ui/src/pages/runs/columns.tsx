@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { storage } from "../../state/theme.ts";
-import { plain, Verdict, type Column } from "../kit.tsx";
+import { calledOf, plain, Verdict, type Column } from "../kit.tsx";
 import type { Row } from "../shapes.ts";
 
 /** A value of the summary; what is undefined there is n/a. */
@@ -17,7 +17,7 @@ export const toneOf = (row: Row, value: number | null | undefined) => (f.tone(va
 export const all: Column<Row>[] = [
   { key: "run", head: "Run", cell: (r) => <a href={address("run", r.run_id)} title={r.run_id}>{f.shortId(r.run_id, 18)}</a> },
   { key: "completed", head: "Ended", sort: "completed_at", tight: true, cell: (r) => f.time(r.completed_at).slice(0, 16) },
-  { key: "strategy", head: "Strategy", cell: (r) => <bdi>{r.strategy?.name ?? r.slug}</bdi> },
+  { key: "strategy", head: "Strategy", cell: (r) => <bdi title={r.strategy?.name}>{calledOf(r)}</bdi> },
   { key: "symbols", head: "Symbols", cell: (r) => <bdi>{(r.symbols ?? []).join(", ")} {r.timeframe}</bdi> },
   { key: "params", head: "Parameters", cell: (r) => <bdi>{Object.entries(r.params ?? {}).map(([k, v]) => `${k} ${plain(v)}`).join(", ")}</bdi> },
   { key: "status", head: "Status", cell: (r) => (r.partial ? `${r.status}, partial` : r.status) },
