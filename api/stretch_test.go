@@ -10,8 +10,46 @@ import (
 
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
+
+// TestSharedTrades compares the trades of runs, of which the locked ones stay locked.
+func TestSharedTrades(t *testing.T) {
+	a := newArchive(t)
+	a.add(t, "svc_busy", 5)
+	l := library.New(a.store, a.runs, nil)
+	shared := func(split string, ids ...string) string {
+		got, err := l.Shared(t.Context(), ids, split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Differing = got.Differing[:min(1, len(got.Differing))]
+		text, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for want, got := range map[string]string{
+		`{"common":0,"only":[],"differing":[],"differing_total":0,"unread":["run_lab","svc_a"]}`: shared("test",
+			"run_lab", "svc_a"),
+		`{"common":1,"only":[{"run_id":"svc_a","alone":0,"of":1},{"run_id":"svc_b","alone":0,"of":1}],` +
+			`"differing":[],"differing_total":0,"unread":[]}`: shared("full", "svc_a", "svc_b"),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	got := shared("full", "svc_busy", "svc_a")
+	if !strings.Contains(got, `{"run_id":"svc_busy","alone":1200,"of":1200}`) ||
+		!strings.Contains(got, `"differing_total":1201`) || !strings.Contains(got, `"common":0`) {
+		t.Error(got)
+	}
+	if _, err := l.Shared(t.Context(), []string{"svc_a", "nobody"}, "full"); err == nil {
+		t.Error("a run that there is not")
+	}
+}
 
 const busyTrades = 1200
 

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -213,11 +214,25 @@ func (a *API) compareRuns(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	c, err := a.opts.Lab.Compare(r.Context(), ids)
+	compared, err := a.opts.Lab.Compare(r.Context(), ids)
+	var of struct{ Split string }
+	if err == nil {
+		err = json.Unmarshal(compared, &of)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c)
+	shared, err := a.opts.Library.Shared(r.Context(), ids, of.Split)
+	if err != nil {
+		return nil, err
+	}
+	trades, err := json.Marshal(shared)
+	if err != nil {
+		return nil, err
+	}
+	// compare/v1 is an object: the trades are one member more.
+	return tagged(json.RawMessage(slices.Concat(bytes.TrimSuffix(compared, []byte("}")),
+		[]byte(`,"trades":`), trades, []byte("}"))))
 }
 
 // revealRequest says why somebody looks.

@@ -106,6 +106,7 @@ function answer(path, query) {
       runs: rows.slice(0, 2).map(({ run_id, status, summary, trials, verdict }) => ({ run_id, status, metrics: summary, selection: { trials }, falsification: verdict })),
       program: { equal: false, diff: [{ run_id: rows[1].run_id, note: hostile, files: [{ path: hostile, diff: `--- a/${hostile}\n+++ b/${hostile}\n@@ -1,2 +1,2 @@\n package main\n-const fast = 10\n+const fast = 5 // ${hostile}\n`, note: hostile }] }] },
       pairs: [{ run_id: rows[1].run_id, mean_difference: 0.0004, ci95: [-0.001, 0.002], p: 0.4, days_needed: 4000, days: 300 }],
+      trades: { common: 12, only: rows.slice(0, 2).map(({ run_id }) => ({ run_id, alone: 1, of: 13 })), differing: rows.slice(0, 2).map(({ run_id }, i) => ({ run_id, trade: trade(i) })), differing_total: 2, unread: [] },
     };
   }
   if (!path.startsWith("/runs/") || !row) return undefined;

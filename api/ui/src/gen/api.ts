@@ -533,7 +533,7 @@ export interface paths {
         };
         /**
          * Runs side by side
-         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what differs in the sources of the programs, what came out, whether the difference is more than luck. The first run is the baseline.
+         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what differs in the sources of the programs, what came out, whether the difference is more than luck; and which trades the runs share, all trades of the split. The first run is the baseline.
          */
         get: operations["compareRuns"];
         put?: never;
@@ -3766,6 +3766,42 @@ export interface components {
              */
             total: number;
         };
+        /** @description Which trades runs have in common: the same are those of equal symbol, direction, entry and exit. */
+        SharedTrades: {
+            /**
+             * Format: int64
+             * @description Trades that all have.
+             */
+            common: number;
+            /** @description Each run, in the order of ids; empty where unread is not. */
+            only: {
+                /** @description The run. */
+                run_id: string;
+                /**
+                 * Format: int64
+                 * @description Its trades that no other has.
+                 */
+                alone: number;
+                /**
+                 * Format: int64
+                 * @description All its trades.
+                 */
+                of: number;
+            }[];
+            /** @description Trades that not all have, in the order of their entry, the first of them. */
+            differing: {
+                /** @description A run that has it. */
+                run_id: string;
+                trade: components["schemas"]["Trade"];
+            }[];
+            /**
+             * Format: int64
+             * @description Trades that not all have.
+             */
+            differing_total: number;
+            /** @description Runs that keep no trades of the split, or whose trades are locked or damaged: with any, no trades are compared. */
+            unread: string[];
+        };
         /** @description How many fills there were, and when. */
         RunMarks: {
             /** @description Which. */
@@ -6391,6 +6427,7 @@ export interface operations {
                                 note: string | null;
                             }[];
                         };
+                        trades?: components["schemas"]["SharedTrades"];
                     } & {
                         [key: string]: unknown;
                     };
