@@ -132,6 +132,12 @@ func TestArchiveRefusals(t *testing.T) {
 		get(lab+"/orders?split=test", 409, "SPLIT_LOCKED"), get(lab+"/fills?split=test", 409, "SPLIT_LOCKED"),
 		get("/api/v1/runs/run_trial/orders?split=validation", 409, "RUN_COMPACT"),
 		get("/api/v1/runs/run_trial/fills?split=validation", 409, "RUN_COMPACT"),
+		get(lab+"/marks?split=test", 409, "SPLIT_LOCKED"),
+		get("/api/v1/runs/run_trial/marks?split=validation", 409, "RUN_COMPACT"),
+		get(lab+"/equity?split=test&from=2024-01-01T02:00:00Z&to=2024-01-01T04:00:00Z", 409, "SPLIT_LOCKED"),
+		get(lab+"/trades?split=test&from=2024-01-01", 409, "SPLIT_LOCKED"),
+		get(lab+"/marks?split=test&to=2030-01-01", 409, "SPLIT_LOCKED"),
+		get(lab+"/trades?split=validation&points=2&limit=5", 400, "VALIDATION_FAILED"),
 		get(lab+"/fills?sort=split", 400, "VALIDATION_FAILED"), get(lab+"/orders?limit=501", 400, "VALIDATION_FAILED"),
 		get(lab+"/candles?symbol=ETH%2FUSDT", 400, "VALIDATION_FAILED"),
 		get(lab+"/series?split=test", 409, "SPLIT_LOCKED"), get(lab+"/series?split=validation&name=slow", 400, "VALIDATION_FAILED"),
@@ -196,6 +202,9 @@ func TestLockedTestStaysLocked(t *testing.T) {
 	}
 	paths := []string{"/api/v1/runs", "/api/v1/runs?sort=total_return", lab, lab + "/equity?split=validation",
 		lab + "/trades?split=validation", lab + "/orders?split=validation", lab + "/fills?split=validation", lab + "/files",
+		lab + "/marks?split=validation", lab + "/equity?split=validation&from=2000-01-01&to=2100-01-01",
+		lab + "/trades?split=validation&to=2100-01-01", lab + "/orders?split=validation&from=2000-01-01",
+		lab + "/fills?from=2000-01-01", lab + "/equity?split=test&from=2000-01-01", lab + "/marks?split=test&from=2000-01-01",
 		lab + "/series?split=validation", lab + "/equity?split=test", lab + "/series?split=test&name=fast", lab + "/log",
 		lab + "/files/report.json"}
 	for _, path := range paths {
@@ -294,7 +303,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	a := newArchive(f)
 	lists := []string{"/api/v1/runs", "/api/v1/runs/svc_a/equity", "/api/v1/runs/svc_a/trades",
-		"/api/v1/runs/run_lab/log", "/api/v1/families"}
+		"/api/v1/runs/run_lab/log", "/api/v1/families", "/api/v1/runs/svc_a/marks"}
 	f.Fuzz(func(t *testing.T, which uint8, text string) {
 		path := lists[int(which)%len(lists)]
 		req, err := http.NewRequest("GET", a.URL+path, nil)
@@ -327,8 +336,11 @@ func TestCandlesOfALockedTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apitest.AddRun(t, a.store, a.runs, "run_candles", 5, artifact.Dataset{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: set.SHA256, Rows: 4,
-		Start: set.Start(), End: set.End()})
+	apitest.AddRun(t, a.store, a.runs, "run_candles", 5, func(m *artifact.Manifest, _ *artifact.Run) {
+		m.Request.Exchange = "made"
+		m.Data = []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: set.SHA256, Rows: 4,
+			Start: set.Start(), End: set.End()}}
+	})
 	a.Service = apitest.Start(t, apitest.Options{Library: library.New(a.store, a.runs, nil),
 		Data: holdout.Ledger{Candles: candles, Registry: a.runs}})
 	ask := func(query string, status int, what string) {

@@ -46,6 +46,8 @@ func TestLibrary(t *testing.T) {
 
 	if compared := s.read(t, "/compare?ids="+slow+","+fast); compared["baseline"] != slow {
 		t.Errorf("the baseline is %v", compared["baseline"])
+	} else {
+		s.checkShared(t, compared, slow, fast)
 	}
 	for path, code := range map[string]string{
 		"/compare": "VALIDATION_FAILED", "/compare?ids=" + fast: "VALIDATION_FAILED",
@@ -188,5 +190,43 @@ func checkData(t *testing.T, s *service, state, runID string) {
 	}
 	if err := os.Rename(file+".away", file); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// checkShared counts the trades of two compared runs by their own tables.
+func (s *service) checkShared(t *testing.T, compared object, ids ...string) {
+	t.Helper()
+	trades := compared["trades"].(object)
+	key := func(trade object) string {
+		return fmt.Sprint(trade["symbol"], trade["direction"], trade["entry_time"], trade["exit_time"])
+	}
+	known, common := map[string]bool{}, 0.0
+	for i, id := range ids {
+		path := fmt.Sprintf("/runs/%s/trades?limit=500&split=%s", id, compared["split"])
+		list := s.read(t, path)
+		for more := list; more != nil; {
+			for _, item := range more["items"].([]any) {
+				if i == 0 {
+					known[key(item.(object))] = true
+				} else if known[key(item.(object))] {
+					common++
+				}
+			}
+			next, _ := more["next_cursor"].(string)
+			if more = nil; next != "" {
+				more = s.read(t, path+"&cursor="+next)
+			}
+		}
+		only := trades["only"].([]any)[i].(object)
+		if only["run_id"] != id || only["of"] != list["total"] {
+			t.Errorf("trades of %s: %v, its table has %v", id, only, list["total"])
+		}
+	}
+	only := trades["only"].([]any)
+	differing := only[0].(object)["alone"].(float64) + only[1].(object)["alone"].(float64)
+	if trades["common"] != common || trades["differing_total"] != differing || differing == 0 ||
+		len(trades["differing"].([]any)) != int(min(25, differing)) || len(trades["unread"].([]any)) != 0 {
+		t.Errorf("%v are common by the tables and %v differ, but %v and %v do", common, differing,
+			trades["common"], trades["differing_total"])
 	}
 }

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/library"
@@ -24,17 +24,19 @@ func (a *API) archiveRoutes() []edge.Route {
 	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
 		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
+	tables := tablesAPI{stored{a.opts.Data, a.opts.Library}}
 	return []edge.Route{
 		get("/runs", a.listRuns),
 		get("/runs/{run_id}", a.getRun),
-		get("/runs/{run_id}/equity", a.runEquity),
-		get("/runs/{run_id}/trades", a.runTable(artifact.TradesFile, "entry_time", "exit_time", "quantity",
-			"pnl", "return", "fees", "duration_seconds")),
-		get("/runs/{run_id}/orders", a.runTable(artifact.OrdersFile, "created_at", "updated_at", "quantity",
-			"fee", "status")),
-		get("/runs/{run_id}/fills", a.runTable(artifact.FillsFile, "timestamp", "quantity", "fee", "slippage",
-			"realized_pnl")),
-		get("/runs/{run_id}/candles", stored{a.opts.Data, a.opts.Library}.runCandles),
+		get("/runs/{run_id}/equity", tables.equity),
+		get("/runs/{run_id}/trades", tables.table(artifact.TradesFile, "entry_time", "exit_time",
+			"entry_time", "exit_time", "quantity", "pnl", "return", "fees", "duration_seconds")),
+		get("/runs/{run_id}/orders", tables.table(artifact.OrdersFile, "created_at", "updated_at",
+			"created_at", "updated_at", "quantity", "fee", "status")),
+		get("/runs/{run_id}/fills", tables.table(artifact.FillsFile, "timestamp", "timestamp",
+			"timestamp", "quantity", "fee", "slippage", "realized_pnl")),
+		get("/runs/{run_id}/marks", tables.marks),
+		get("/runs/{run_id}/candles", tables.runCandles),
 		get("/runs/{run_id}/series", seriesAPI{a}.get),
 		get("/runs/{run_id}/log", a.runLog),
 		get("/runs/{run_id}/files", a.runFiles),
@@ -72,7 +74,7 @@ func (a *API) listRuns(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	return answerRows(r, q, a.opts.Library, ask, offset, limit)
+	return a.answerRows(r, q, ask, offset, limit)
 }
 
 // upAndDown are the orders by some names: ascending, and descending with a "-".
@@ -84,17 +86,30 @@ func upAndDown(names []string) (orders []string) {
 }
 
 // answerRows answers with a page of runs.
-func answerRows(r *http.Request, q *query, l *library.Library, ask library.Query,
+func (a *API) answerRows(r *http.Request, q *query, ask library.Query,
 	offset, limit int) (*edge.Answer, error) {
 	ask.Begin = func(runIDs []string) (from, to int) {
 		offset = follow(q, runIDs, offset, func(id *string) string { return *id })
 		return offset, offset + limit
 	}
-	page, err := l.List(r.Context(), ask)
+	page, err := a.opts.Library.List(r.Context(), ask)
 	if err != nil {
 		return nil, err
 	}
+	for i := range page.Rows {
+		a.call(&page.Rows[i].Strategy)
+	}
 	return tagged(listOf(r, q, page.Rows, offset, page.Total))
+}
+
+// call adds what a strategy of the catalogue calls itself; another is called by its name.
+func (a *API) call(s *library.Strategy) {
+	s.DisplayName = s.Name
+	for _, known := range a.opts.Strategies() {
+		if known.Name == s.Name {
+			s.DisplayName = known.DisplayName
+		}
+	}
 }
 
 func (a *API) getRun(r *http.Request) (*edge.Answer, error) {
@@ -112,60 +127,8 @@ func (a *API) getRun(r *http.Request) (*edge.Answer, error) {
 	for _, c := range packed {
 		run.Lineage.Candidates = append(run.Lineage.Candidates, c.CandidateRevisionID)
 	}
+	a.call(&run.Strategy)
 	return tagged(run)
-}
-
-func (a *API) runEquity(r *http.Request) (*edge.Answer, error) {
-	q := readQuery(r, "split", "points")
-	points := q.integer("points", view.DetailPoints, 2, 4000)
-	if err := q.refusal(); err != nil {
-		return nil, err
-	}
-	split, windows, err := a.opts.Library.Curve(r.Context(), param(r, 0), q.text("split"))
-	if err != nil {
-		return nil, err
-	}
-	curve := artifact.Join(windows)
-	var holding []float64
-	if len(curve.Equity) > 0 {
-		data := stored{a.opts.Data, a.opts.Library}
-		holding, err = data.holding(r.Context(), param(r, 0), windows, curve.Equity[0])
-	}
-	if err != nil {
-		return nil, err
-	}
-	return tagged(view.RunEquityOf(split, *curve, holding, points))
-}
-
-// tablePage is a page of trades, orders or fills.
-type tablePage struct {
-	Split string `json:"split"`
-	list[library.Entry]
-}
-
-// runTable answers with the rows of a table of a run, which can be sorted by some of its columns.
-func (a *API) runTable(file string, columns ...string) func(*http.Request) (*edge.Answer, error) {
-	sorts := upAndDown(columns)
-	return func(r *http.Request) (*edge.Answer, error) {
-		q := readQuery(r, "split", "symbol", "sort", "cursor", "limit")
-		offset, limit := q.page(r, 500)
-		by := q.word("sort", sorts...)
-		if err := q.refusal(); err != nil {
-			return nil, err
-		}
-		split, rows, err := a.opts.Library.Entries(r.Context(), param(r, 0), q.text("split"), file)
-		if err != nil {
-			return nil, err
-		}
-		if symbol := q.text("symbol"); symbol != "" {
-			want, _ := json.Marshal(symbol) // a text
-			rows = pick(rows, func(e library.Entry) bool { return string(e["symbol"]) == string(want) })
-		}
-		if by != "" {
-			library.SortEntries(rows, by)
-		}
-		return tagged(tablePage{split, listOf(r, q, cut(rows, offset, limit), offset, len(rows))})
-	}
 }
 
 func pick[T any](all []T, keep func(T) bool) []T {
@@ -268,11 +231,25 @@ func (a *API) compareRuns(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	c, err := a.opts.Lab.Compare(r.Context(), ids)
+	compared, err := a.opts.Lab.Compare(r.Context(), ids)
+	var of struct{ Split string }
+	if err == nil {
+		err = json.Unmarshal(compared, &of)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return tagged(c)
+	shared, err := a.opts.Library.Shared(r.Context(), ids, of.Split)
+	if err != nil {
+		return nil, err
+	}
+	trades, err := json.Marshal(shared)
+	if err != nil {
+		return nil, err
+	}
+	// compare/v1 is an object: the trades are one member more.
+	return tagged(json.RawMessage(slices.Concat(bytes.TrimSuffix(compared, []byte("}")),
+		[]byte(`,"trades":`), trades, []byte("}"))))
 }
 
 // revealRequest says why somebody looks.
@@ -394,7 +371,7 @@ func (a *API) listFalsifications(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	return answerRows(r, q, a.opts.Library, library.Query{Kind: artifact.KindFalsification}, offset, limit)
+	return a.answerRows(r, q, library.Query{Kind: artifact.KindFalsification}, offset, limit)
 }
 
 func (a *API) getFalsification(r *http.Request) (*edge.Answer, error) {

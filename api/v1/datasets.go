@@ -166,7 +166,7 @@ type runCandles struct {
 
 func (a stored) runCandles(r *http.Request) (*edge.Answer, error) {
 	q := readQuery(r, "symbol", "from", "to", "points")
-	from, to := q.time("from"), q.time("to")
+	from, to := q.stretch()
 	points := q.integer("points", view.DetailPoints, 2, 4000)
 	if err := q.refusal(); err != nil {
 		return nil, err
@@ -181,10 +181,7 @@ func (a stored) runCandles(r *http.Request) (*edge.Answer, error) {
 	}
 	defer file.Close()
 	s := file.Series()
-	if to == 0 || to > d.End {
-		to = d.End
-	}
-	first, last := s.Search(max(from, d.Start)), s.Search(to)
+	first, last := s.Search(max(from, d.Start)), s.Search(min(to, d.End))
 	shown, err := a.shown(r.Context(), param(r, 0), s)
 	if err != nil {
 		return nil, err

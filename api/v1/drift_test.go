@@ -74,7 +74,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{},
 		"DateRange": view.DateRange{}, "RunRow": library.Row{}, "RunList": list[library.Row]{},
 		"ArchivedRun": library.Run{}, "RunEquity": view.RunEquity{}, "TradeList": tablePage{},
-		"OrderList": tablePage{}, "FillList": tablePage{}, "RunCandles": runCandles{},
+		"OrderList": tablePage{}, "FillList": tablePage{}, "RunMarks": runMarks{}, "SharedTrades": library.Shared{}, "RunCandles": runCandles{},
 		"RunSeries": runSeries{}, "PublishedSeries": publishedSeries{},
 		"Dataset": view.Dataset{}, "DatasetList": datasetList{}, "StoredInput": view.Input{}, "DatasetDetail": datasetDetail{},
 		"GapList": list[candle.Gap]{},

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -105,6 +106,18 @@ func (q *query) time(name string) market.Time {
 		q.refuse(name, "is no time like 2024-01-01T00:00:00Z or date like 2024-01-01", "assay-time")
 	}
 	return at
+}
+
+// stretch is the time from from up to, not including, to: all where the query has neither.
+func (q *query) stretch() (from, to market.Time) {
+	from, to = math.MinInt64, math.MaxInt64
+	if q.values.Has("from") {
+		from = q.time("from")
+	}
+	if q.values.Has("to") {
+		to = q.time("to")
+	}
+	return from, to
 }
 
 // cursor is where a page begins: behind the entry After, or at Offset where that has gone. It holds for the

@@ -46,7 +46,7 @@ type seriesAPI struct{ of *API }
 
 func (a seriesAPI) get(r *http.Request) (*edge.Answer, error) {
 	q := readQuery(r, "split", "name", "symbol", "from", "to", "points")
-	from, to := q.time("from"), q.time("to")
+	from, to := q.stretch()
 	points := q.integer("points", view.DetailPoints, 2, 4000)
 	if err := q.refusal(); err != nil {
 		return nil, err
@@ -77,13 +77,8 @@ func (a seriesAPI) get(r *http.Request) (*edge.Answer, error) {
 	}
 	one := drawn(s, plots)
 	out.Name, out.Symbol, out.Pane, out.Kind = &one.Name, one.Symbol, &one.Pane, &one.Kind
-	first, _ := slices.BinarySearch(s.Time, from)
-	last := len(s.Time)
-	if to != 0 {
-		last, _ = slices.BinarySearch(s.Time, to)
-	}
-	last = max(first, last)
-	s.Time, s.Values = s.Time[first:last], s.Values[first:last]
+	first, end := within(s.Time, from, to)
+	s.Time, s.Values = s.Time[first:end], s.Values[first:end]
 	out.Of = len(s.Time)
 	for _, k := range metric.Thin(s.Time, s.Values, points) {
 		out.Points = append(out.Points, [2]view.Number{view.Number(s.Time[k]), view.Number(s.Values[k])})

@@ -52,6 +52,14 @@ type EquityCurve struct {
 	Drawdown, Exposure          []float64
 }
 
+// Slice returns the points [from, to) without copying.
+func (e *EquityCurve) Slice(from, to int) EquityCurve {
+	return EquityCurve{
+		Time: e.Time[from:to], Equity: e.Equity[from:to], Cash: e.Cash[from:to],
+		PositionValue: e.PositionValue[from:to], Drawdown: e.Drawdown[from:to], Exposure: e.Exposure[from:to],
+	}
+}
+
 // Join makes one account of windows that follow each other: each begins with its own cash, so its
 // amounts are scaled to the end of the one before. Drawdowns are those of the whole, fractions of
 // its peak.

@@ -32,9 +32,11 @@ func Sorts() []string {
 
 // Strategy names the program of a run; name and version are empty where its files are gone.
 type Strategy struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	SHA256  string `json:"sha256"`
+	Name string `json:"name"`
+	// DisplayName is left to who knows the programs of the catalogue.
+	DisplayName string `json:"display_name"`
+	Version     string `json:"version"`
+	SHA256      string `json:"sha256"`
 }
 
 // Window is the time that a run covers.
@@ -280,7 +282,7 @@ func (e *entry) show() Row {
 	s := m.Summary
 	r := Row{RunID: m.RunID, Kind: e.row.Kind, Origin: m.Volatile.Origin, Slug: e.row.Slug,
 		FamilyID: e.row.FamilyID, PlanID: m.PlanID, TrialIndex: m.TrialIndex, Status: e.row.Status,
-		Strategy: Strategy{d.name, d.version, m.Plugin.SHA256}, Params: m.Params,
+		Strategy: Strategy{Name: d.name, Version: d.version, SHA256: m.Plugin.SHA256}, Params: m.Params,
 		Symbols: append([]string{}, m.Symbols...), Timeframe: m.Timeframe, Exchange: m.Exchange,
 		Window: Window{m.StartDate, m.EndDate}, StartedAt: m.Volatile.StartedAt,
 		CompletedAt: m.Volatile.CompletedAt, Basis: artifact.FullSplitID, Undefined: []string{},

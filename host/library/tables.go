@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // splitOf returns the split that a question is about: "" is what the run is judged by, which is
@@ -120,6 +121,15 @@ func (l *Library) tables(ctx context.Context, runID, split, file string) (string
 
 // Entry is a row of a table by its columns, each as JSON: numbers as they are written there.
 type Entry map[string]json.RawMessage
+
+// Time is the time in a column, 0 where there is none.
+func (e Entry) Time(column string) market.Time {
+	at, err := market.ParseTime(strings.Trim(string(e[column]), `"`))
+	if err != nil {
+		return 0
+	}
+	return at
+}
 
 // Entries returns the rows of a table of a split (artifact.TradesFile, OrdersFile or FillsFile) in their
 // order, and the split's name.

@@ -13,11 +13,11 @@ import { Tiles } from "./panels/tiles.tsx";
 import { dated, stale } from "./state/fresh.ts";
 import { title } from "./state/route.ts";
 import { loadLists } from "./state/session.ts";
-import { config, exchanges, known, status, strategies } from "./state/store.ts";
+import { exchanges, known, status, strategies, strategyName } from "./state/store.ts";
 import { followTab, formOpen } from "./state/view.ts";
 
 /** What the tab of the browser is called: what runs, and how it stands. */
-const called = computed(() => (known.value && status.value.status !== "idle" ? [status.value.status, config.value?.strategy_name].filter(Boolean).join(" ") : ""));
+const called = computed(() => (known.value && status.value.status !== "idle" ? `${status.value.status} ${strategyName.value}`.trim() : ""));
 
 export function Runner() {
   useEffect(followTab, []);

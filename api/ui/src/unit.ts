@@ -48,6 +48,5 @@ import "./pages/governance/board.test.ts";
 import "./panels/orders.test.ts";
 import "./pages/compare/lines.test.ts";
 import "./pages/compare/sentences.test.ts";
-import "./pages/compare/trades.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;

@@ -19,10 +19,9 @@ import (
 // canary is the equity that the locked test of a run ends with.
 const canary = 98765.4321
 
-// AddRun stores a run, over data if they are given; one whose id begins with run_ has a validation and a
-// locked test.
+// AddRun stores a run, as change makes it; one whose id begins with run_ has a validation and a locked test.
 func AddRun(t testing.TB, store *artifact.Store, runs *registry.Registry, id string, seed int,
-	data ...artifact.Dataset) {
+	change ...func(*artifact.Manifest, *artifact.Run)) {
 	t.Helper()
 	closes := []market.Time{1704070800000, 1704074400000, 1704078000000, 1704081600000}
 	m := artifact.Manifest{
@@ -37,9 +36,6 @@ func AddRun(t testing.TB, store *artifact.Store, runs *registry.Registry, id str
 		CompletedAt: time.UnixMilli(1795000000000 + int64(seed)*1000),
 		Service:     &artifact.ServiceNote{Mode: "backtest"},
 		Splits:      []artifact.Split{{ID: artifact.FullSplitID, Results: picture(10000)}}}
-	if m.Data = data; data != nil {
-		m.Request.Exchange = "made"
-	}
 	if strings.HasPrefix(id, "run_") {
 		full := m.Splits.Splits[0]
 		validation, test := full, full
@@ -56,6 +52,9 @@ func AddRun(t testing.TB, store *artifact.Store, runs *registry.Registry, id str
 	}
 	if id == "run_trial" {
 		m.Request.Kind, run.Compact = artifact.KindTrial, true
+	}
+	for _, f := range change {
+		f(&m, run)
 	}
 	var err error
 	if run.Manifest, err = m.Complete(); err != nil {

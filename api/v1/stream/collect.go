@@ -294,7 +294,7 @@ func (c *collector) equity(s *observation) any {
 		return nil
 	}
 	c.lastSent.equity = n
-	return newPoints{equityPoints(slice(s.look.Equity, from, n), maxNewPoints)}
+	return newPoints{equityPoints(s.look.Equity.Slice(from, n), maxNewPoints)}
 }
 
 type items struct {

@@ -313,7 +313,7 @@ func seriesOf(w runner.Watch, r request) (seriesResult, *refusal) {
 	name, annotation := strings.CutPrefix(r.series, annotationPrefix)
 	switch {
 	case r.series == "equity":
-		return thinned(r, equityPoints(slice(e, from, to), r.maxPoints), to-from), nil
+		return thinned(r, equityPoints(e.Slice(from, to), r.maxPoints), to-from), nil
 	case !annotation:
 		peak, trough := metric.WorstDrawdown(e.Equity[from:to])
 		return thinned(r, line(e.Time[from:to], e.Drawdown[from:to], r.maxPoints, trough, peak), to-from), nil

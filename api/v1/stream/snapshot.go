@@ -244,14 +244,6 @@ func (p points) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// slice returns the points [from, to) of a curve without copying.
-func slice(e artifact.EquityCurve, from, to int) artifact.EquityCurve {
-	return artifact.EquityCurve{
-		Time: e.Time[from:to], Equity: e.Equity[from:to], Cash: e.Cash[from:to],
-		PositionValue: e.PositionValue[from:to], Drawdown: e.Drawdown[from:to], Exposure: e.Exposure[from:to],
-	}
-}
-
 // equityPoints are at most n points [ms, equity, cash, drawdown].
 func equityPoints(e artifact.EquityCurve, n int) points {
 	picked, _ := metric.ThinEquity(e.Time, e.Equity, n)

@@ -2,7 +2,7 @@
 // colours, text of twice the size.
 import assert from "node:assert/strict";
 import { axe, cut, sideways } from "./axe.mjs";
-import { states } from "./states.mjs";
+import { states, unfold } from "./states.mjs";
 
 /** Each of these states is one finding. */
 export async function accessible(t, names) {
@@ -39,11 +39,4 @@ async function enlarged(visit, look) {
   await visit.page.evaluate(() => (document.documentElement.style.fontSize = "200%"));
   await look("200 % text", sideways);
   await look("200 % text", cut);
-}
-
-/** Narrow, the form is behind a button: opened, it is looked at together with the rest. */
-async function unfold(visit) {
-  const button = visit.button("New run", { exact: true });
-  if (await visit.page.getByRole("dialog").count()) return;
-  if ((await button.isVisible()) && (await button.getAttribute("aria-expanded")) === "false") await button.evaluate((e) => e.click()); // a popover may lie over it
 }

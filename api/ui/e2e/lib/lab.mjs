@@ -9,7 +9,7 @@ const equity = (drift) => curve(drift).map(([ms, value]) => ({ timestamp: new Da
 const marks = ["pass", "fail", "warn", "inconclusive", "pass", "skipped"].map((verdict, i) => ({ id: ["costs", "delay", "regime", "random_entry", "missing_candles", "shuffle"][i], class: "G", verdict }));
 export const rows = Array.from({ length: 7 }, (_, i) => ({
   run_id: `run_${i}_0123456789abcdef`, kind: "run", origin: "lab", mode: "", slug: "sma_cross", family_id: "fam", plan_id: i === 0 ? "plan_1" : null, trial_index: i, status: i === 3 ? "failed" : "completed", partial: false,
-  strategy: { name: i === 1 ? hostile : "sma_cross", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: i === 0 ? ["BTC/USDT", "ETH/USDT"] : [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
+  strategy: { name: i === 1 ? hostile : "sma_cross", display_name: i === 1 ? hostile : "Moving average crossover", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: i === 0 ? ["BTC/USDT", "ETH/USDT"] : [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
   window: { start: "2023-01-01T00:00:00.000Z", end: "2023-10-28T00:00:00.000Z" }, started_at: "2026-11-20T12:00:00.000Z", completed_at: "2026-11-20T12:00:09.000Z", basis: "full",
   summary: { total_return: 0.5 - i * 0.2, sharpe_ratio: 1.2 - i * 0.3, max_drawdown: 0.2 + i * 0.05, total_trades: 40 + i, win_rate: 0.4 }, undefined: [], holding_return: 0.8, trials: { n: 18, n_family: 7, position: i + 1 },
   dsr: 0.41, test: { state: i === 0 ? "locked" : "seen", looks: 1 }, verdict: i < 2 ? { run_id: "fal_" + i, overall: "fail", marks } : null, stage: "", tags: i === 1 ? [hostile] : ["trend"], note: i === 1 ? hostile : "", warnings: i === 1 ? [{ code: "X", message: hostile }] : [],
@@ -108,15 +108,17 @@ function answer(path, query) {
       runs: rows.slice(0, 2).map(({ run_id, status, summary, trials, verdict }) => ({ run_id, status, metrics: summary, selection: { trials }, falsification: verdict })),
       program: { equal: false, diff: [{ run_id: rows[1].run_id, note: hostile, files: [{ path: hostile, diff: `--- a/${hostile}\n+++ b/${hostile}\n@@ -1,2 +1,2 @@\n package main\n-const fast = 10\n+const fast = 5 // ${hostile}\n`, note: hostile }] }] },
       pairs: [{ run_id: rows[1].run_id, mean_difference: 0.0004, ci95: [-0.001, 0.002], p: 0.4, days_needed: 4000, days: 300 }],
+      trades: { common: 12, only: rows.slice(0, 2).map(({ run_id }) => ({ run_id, alone: 1, of: 13 })), differing: rows.slice(0, 2).map(({ run_id }, i) => ({ run_id, trade: trade(i) })), differing_total: 2, unread: [] },
     };
   }
   if (!path.startsWith("/runs/") || !row) return undefined;
   switch (rest) {
     case "": return run(row);
-    case "equity": return { split: "full", items: equity(0.001), sampling: {} };
+    case "equity": return { split: "full", items: equity(0.001), sampling: { method: "none", points: 300, of: 300 } };
     case "candles": return candles;
     case "series": return published(query.get("name"));
-    case "fills": return list([{ timestamp: "2023-02-01T00:00:00.000Z", side: "buy", ambiguous: false }, { timestamp: "2023-02-03T00:00:00.000Z", side: "sell", ambiguous: true }]);
+    case "fills": return list([]);
+    case "marks": return { split: "full", points: [[Date.UTC(2023, 1, 1), 1, 0, 0], [Date.UTC(2023, 1, 3), 0, 1, 1]], of: 2 };
     case "trades": return list(Array.from({ length: 12 }, (_, i) => trade(i)));
     case "files": return list([{ name: hostile, sha256: "4d".repeat(32), size: 1234, media_type: "text/csv", locked: false }, { name: "splits/test/equity_curve.csv", sha256: "", size: 0, media_type: "text/csv", locked: true }]);
     case "log": return { ...begun([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]), cut: false };

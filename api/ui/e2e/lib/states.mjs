@@ -43,6 +43,13 @@ async function show(visit, title) {
   await visit.page.getByRole("region", { name: "Data of the chart" }).waitFor();
 }
 
+/** Narrow, the form is behind a button: opened, it is looked at together with the rest. */
+export async function unfold(visit) {
+  const button = visit.button("New run", { exact: true });
+  if (await visit.page.getByRole("dialog").count()) return;
+  if ((await button.isVisible()) && (await button.getAttribute("aria-expanded")) === "false") await button.evaluate((e) => e.click()); // a popover may lie over it
+}
+
 const open = async (stage, url = stage.service.url, options = {}) => {
   const visit = await stage.t.visit(url, { allow: noise, ...options });
   await visit.page.getByRole("banner").waitFor();
@@ -207,6 +214,15 @@ export const during = {
     await visit.says("running");
     await visit.bar("warnings").waitFor();
     await until(async () => (await visit.drawn()).fills > 4, "fills on the chart");
+    return visit;
+  },
+
+  /** On the simulated market; it loses more in a day than the limit allows. */
+  async "live cockpit"(stage) {
+    await stage.service.paper("sma_cross", { mode: "live", strategy_params: { fast: 3, slow: 8 }, config: { candles_per_second: 25 } });
+    const visit = await open(stage, stage.service.url, { path: "/ui/live" });
+    await visit.says("running · live");
+    await visit.page.getByText("DAILY_LOSS_EXCEEDED").first().waitFor();
     return visit;
   },
 

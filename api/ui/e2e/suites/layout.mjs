@@ -31,7 +31,7 @@ export default async function layout(t) {
     const head = await visit.page.getByRole("columnheader", { name: /^(Return|Direction)/ }).evaluateAll((all) => all.map((e) => [e.firstElementChild ?? e].map((x) => { const r = document.createRange(); r.selectNodeContents(x); return r.getBoundingClientRect(); })[0]).map((r) => [r.left, r.right]));
     assert.ok(head[1][0] - head[0][1] >= 12, `the heads are apart: ${head}`);
     // For those who listen: what is where, and what the tab of the browser is called.
-    assert.match(await visit.page.title(), /^completed sma_cross · Assay$/);
+    assert.match(await visit.page.title(), /^completed Moving average crossover · Assay$/);
     for (const name of ["Key numbers", "Outcome", "Details of the run"]) await visit.page.getByRole("region", { name }).waitFor();
     await visit.form.getByText("Execution", { exact: true }).click();
     const seen = await visit.form.evaluate((form) => {

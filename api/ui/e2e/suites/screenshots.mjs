@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder } from "../lib/service.mjs";
-import { states } from "../lib/states.mjs";
+import { states, unfold } from "../lib/states.mjs";
 import { until } from "../lib/wait.mjs";
 
 const few = ["idle", "completed", "failed"];
@@ -29,6 +29,7 @@ export default async function screenshots(t) {
     await t.test(name, async () => {
       for (const [width, height] of [[1440, 900], [360, 800]]) {
         await visit.page.setViewportSize({ width, height });
+        if (/form|field|unavailable|client/.test(name)) await unfold(visit); // what the picture is of
         for (const colorScheme of ["light", "dark"]) {
           await visit.page.emulateMedia({ colorScheme });
           await visit.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));

@@ -89,4 +89,8 @@ export interface SeriesResult {
   points: number[][];
   method: "none" | "aggregate" | "lttb+extremes";
   of: number;
+  /** The trades of the stretch, of the fills of an ended run. */
+  trades?: readonly Trade[];
+  /** What the answer leaves out, a sentence. */
+  left?: string;
 }

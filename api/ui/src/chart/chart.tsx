@@ -34,7 +34,7 @@ export function Chart({ of = runner, deep: Title = "h2" }: { of?: Subject; deep?
       <div class="chart-foot">
         <Summary stage={stage} id="chart-summary" />
         <Thinned stage={stage} />
-        {of.note.value && <span class="caption">{of.note}</span>}
+        {[of.note.value, stage.scene.value.left].map((said) => said && <span class="caption">{said}</span>)}
         <span id="chart-keys" class="unseen">Arrow keys move in time, plus and minus zoom, 0 shows all.</span>
         <DataTable stage={stage} />
       </div>
@@ -67,7 +67,7 @@ function describe(group: HTMLElement | null, stage: Stage) {
   if (group) Object.assign(group.dataset, {
     points: scene.candles.length, equityPoints: scene.equity.length, fills: digest.fills, markers: digest.markers, ambiguous: digest.ambiguous,
     worst: digest.worst ?? "", low: digest.low ?? "", high: digest.high ?? "", lines: [...scene.lines.keys()].join(), panes: stage.panes.value.join(),
-    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view, held: stage.held().findLast((h) => h.text)?.text ?? "", trades: stage.subject.trades.value.length,
+    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view, held: stage.held().findLast((h) => h.text)?.text ?? "", trades: scene.trades.length,
   });
 }
 

@@ -97,7 +97,8 @@ export class Feed {
       ...(slotOf(candles, wish.timeframe) ?? { step: before.step, each: before.each }),
       now: wish.ahead ? newest(wish.equity) : Infinity, head: null,
       equity: (equity?.points as EquityTuple[]) ?? inside(wish.equity, span),
-      ...(fills ? fillsOf(fills) : { fills: happened(whole.fills, span), counted: whole.counted }),
+      ...(fills ? fillsOf(fills) : { fills: happened(whole.fills, span), counted: whole.counted, trades: [] }),
+      left: (equity?.left ?? "") + (fills?.left ?? ""),
       every: Math.max(1, Math.ceil(bars.length / marksFor(wish.width, span, view))),
       lines: new Map([...before.lines].filter(([name]) => wish.lines.includes(name))), of: 0,
     };
@@ -256,14 +257,14 @@ function usualGap(points: number[][]): number {
 }
 
 /** More candles with fills than it was asked for are joined by the service, two and two until they are few enough. */
-function fillsOf({ points }: SeriesResult): Pick<Parts, "fills" | "counted"> {
-  return { fills: points as FillsTuple[], counted: points.length <= mostFills / 2 };
+function fillsOf({ points, trades = [] }: SeriesResult): Pick<Parts, "fills" | "counted" | "trades"> {
+  return { fills: points as FillsTuple[], counted: points.length <= mostFills / 2, trades };
 }
 
 function loadOf(parts: Parts, span: Span | null, view: Span | null, candles: SeriesResult | null): Load {
   const whole = spanOf(parts);
   const single = !candles || candles.points.length === candles.of || candles.method === "none";
-  return { parts, span: span ?? whole, view: length(view ?? span ?? whole), exact: single && parts.counted && parts.every === 1 };
+  return { parts, span: span ?? whole, view: length(view ?? span ?? whole), exact: single && parts.counted && !parts.left && parts.every === 1 };
 }
 
 /** More candles at the end, those that are there already among them. */

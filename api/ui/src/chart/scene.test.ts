@@ -6,7 +6,7 @@ const candle = (t: number): CandleTuple => [t, 10, 10 + t, 5, 8, 1];
 const parts: s.Parts = {
   candles: [candle(0), candle(10), candle(20), candle(30)], step: 10, each: 1, now: Infinity, head: null,
   equity: [[10, 100, 50, 0], [20, 110, 50, 0], [40, 99, 40, 0.1]] as EquityTuple[],
-  fills: [[0, 1, 0, 0], [25, 1, 2, 1]], counted: true, every: 1, of: 0,
+  fills: [[0, 1, 0, 0], [25, 1, 2, 1]], counted: true, trades: [], left: "", every: 1, of: 0,
   lines: new Map([["fast", [[10, 8], [20, 9], [30, 7]]]]),
 };
 

@@ -1,5 +1,5 @@
 // What the chart shows at a moment, made from what was loaded: everything on one axis.
-import type { CandleTuple, EquityTuple, FillsTuple, LineTuple } from "../api/types.ts";
+import type { CandleTuple, EquityTuple, FillsTuple, LineTuple, Trade } from "../api/types.ts";
 import { alignEquity, alignFills, alignLine, candleAxis, closeSlotOf, equityAxis, joined, noAxis, slotOf } from "./align.ts";
 import type { Axis, Mark } from "./align.ts";
 import { moneyDigits, priceDigits } from "./scale.ts";
@@ -18,6 +18,10 @@ export interface Parts {
   fills: FillsTuple[];
   /** Whether the fills of each candle have a point of their own. */
   counted: boolean;
+  /** Trades that are drawn beside the selected one. */
+  trades: readonly Trade[];
+  /** What the answers leave out; "" for nothing. */
+  left: string;
   /** So many slots share a marker. */
   every: number;
   lines: ReadonlyMap<string, LineTuple[]>;
@@ -32,6 +36,8 @@ export interface Scene {
   equity: EquityTuple[];
   fills: Mark[];
   counted: boolean;
+  trades: readonly Trade[];
+  left: string;
   marks: Mark[];
   lines: ReadonlyMap<string, LineTuple[]>;
   of: number;
@@ -50,9 +56,9 @@ export interface Reach {
   head: CandleTuple | null;
 }
 
-export const nothing: Parts = { candles: [], step: 0, each: 1, now: Infinity, head: null, equity: [], fills: [], counted: true, every: 1, lines: new Map(), of: 0 };
+export const nothing: Parts = { candles: [], step: 0, each: 1, now: Infinity, head: null, equity: [], fills: [], counted: true, trades: [], left: "", every: 1, lines: new Map(), of: 0 };
 export const emptyScene: Scene = {
-  axis: noAxis, candles: [], each: 1, equity: [], fills: [], counted: true, marks: [], lines: new Map(), of: 0, reach: { slot: -1, priced: -1, head: null },
+  axis: noAxis, candles: [], each: 1, equity: [], fills: [], counted: true, trades: [], left: "", marks: [], lines: new Map(), of: 0, reach: { slot: -1, priced: -1, head: null },
   digits: { price: 0, money: 2 },
 };
 
@@ -91,7 +97,7 @@ export function sceneOf(parts: Parts, before: Made = { parts: nothing, scene: em
   }
   return {
     axis, candles, equity, fills, lines, reach,
-    each: parts.each, counted: parts.counted, of: parts.of,
+    each: parts.each, counted: parts.counted, trades: parts.trades, left: parts.left, of: parts.of,
     marks: fills === old.fills && parts.every === was.every ? old.marks : joined(fills, parts.every),
     digits: {
       price: sameCandles ? old.digits.price : priceDigits(candles),

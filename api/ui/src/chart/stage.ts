@@ -199,8 +199,8 @@ export class Stage {
         untracked(() => this.select(chosen));
       }),
       effect(() => {
-        void [of.trades.value, this.pointed.value];
-        if (of.trades.peek().length > 0) untracked(() => this.plot?.hold(this.held()));
+        void this.pointed.value;
+        if (this.scene.peek().trades.length > 0) untracked(() => this.plot?.hold(this.held()));
       }),
       ...this.address(),
     ];
@@ -458,8 +458,8 @@ export class Stage {
 
   /** The trades on the axis, of which any is loaded; words has the selected one, and that under the pointer. */
   held(): Held[] {
-    const { selection, trades } = this.subject, chosen = selection.peek()?.trade, pointed = this.pointed.peek();
-    const all = trades.peek().flatMap((trade) => this.heldOf(trade, false) ?? []);
+    const chosen = this.subject.selection.peek()?.trade, pointed = this.pointed.peek();
+    const all = this.scene.peek().trades.flatMap((trade) => this.heldOf(trade, false) ?? []);
     const under = pointed === null ? undefined : all.findLast((h) => h.from <= pointed && pointed <= h.to);
     const shown = chosen && this.heldOf(chosen, true);
     return [...all.map((h) => (h === under && !shown ? h : { ...h, text: "" })), ...(shown ? [shown] : [])];

@@ -1,6 +1,6 @@
 // What a chart is of: the run of the runner, or an ended one that the service reads from its folder.
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import type { CandleTuple, EquityTuple, Plot as Declared, RunConfig, Trade } from "../api/types.ts";
+import type { CandleTuple, EquityTuple, Plot as Declared, RunConfig } from "../api/types.ts";
 import { datedAt } from "../state/fresh.ts";
 import { decimals } from "../state/money.ts";
 import { source, type Source } from "../state/source.ts";
@@ -43,8 +43,6 @@ export interface Subject {
   selection: Signal<Selection | null>;
   /** Prices that are marked. */
   levels: Read<Level[]>;
-  /** Trades that are drawn beside the selected one. */
-  trades: Read<readonly Trade[]>;
   worst: Read<number | null>;
   fills: Read<number | null>;
   /** When what is shown was so; "" for now. */
@@ -79,5 +77,5 @@ export const runner: Subject = {
     const all: [string, number | null | undefined][] = [["stop", open?.stop_loss], ["target", open?.take_profit]];
     return all.flatMap(([title, price]) => (typeof price === "number" ? [{ title, price }] : []));
   }),
-  trades: signal([]), worst: computed(() => store.report.value.metrics?.max_drawdown ?? null), fills: computed(() => store.recent.value.total.fills), asOf: datedAt, note: signal(""),
+  worst: computed(() => store.report.value.metrics?.max_drawdown ?? null), fills: computed(() => store.recent.value.total.fills), asOf: datedAt, note: signal(""),
 };

@@ -313,7 +313,7 @@ export interface paths {
         };
         /**
          * Equity of a run
-         * @description Thinned to points, 2000 unless asked. The windows of a walk-forward are joined, each scaled to the end of the one before.
+         * @description The points of a stretch, of the whole split without from and to, thinned to points, 2000 unless asked. The windows of a walk-forward are joined, each scaled to the end of the one before; drawdowns are from the peak of the whole.
          */
         get: operations["getRunEquity"];
         put?: never;
@@ -376,6 +376,26 @@ export interface paths {
          * @description Fills of a split, oldest first. Trials of a search keep none.
          */
         get: operations["listRunFills"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fills of a run as marks
+         * @description The fills of a stretch, counted by their times; neighbours are joined two and two until at most so many points are left, so that none is lost. Trials of a search keep none.
+         */
+        get: operations["getRunMarks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -513,7 +533,7 @@ export interface paths {
         };
         /**
          * Runs side by side
-         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what differs in the sources of the programs, what came out, whether the difference is more than luck. The first run is the baseline.
+         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what differs in the sources of the programs, what came out, whether the difference is more than luck; and which trades the runs share, all trades of the split. The first run is the baseline.
          */
         get: operations["compareRuns"];
         put?: never;
@@ -3275,6 +3295,8 @@ export interface components {
             strategy: {
                 /** @description Name. */
                 name: string;
+                /** @description What the strategy of this name in the catalogue calls itself, else the name. */
+                display_name: string;
                 /** @description Version. */
                 version: string;
                 /** @description Hash of the program. */
@@ -3440,6 +3462,8 @@ export interface components {
             strategy: {
                 /** @description Name. */
                 name: string;
+                /** @description What the strategy of this name in the catalogue calls itself, else the name. */
+                display_name: string;
                 /** @description Version. */
                 version: string;
                 /** @description Hash of the program. */
@@ -3773,6 +3797,54 @@ export interface components {
              * @description Fills in all pages.
              */
             total: number;
+        };
+        /** @description Which trades runs have in common: the same are those of equal symbol, direction, entry and exit. */
+        SharedTrades: {
+            /**
+             * Format: int64
+             * @description Trades that all have.
+             */
+            common: number;
+            /** @description Each run, in the order of ids; empty where unread is not. */
+            only: {
+                /** @description The run. */
+                run_id: string;
+                /**
+                 * Format: int64
+                 * @description Its trades that no other has.
+                 */
+                alone: number;
+                /**
+                 * Format: int64
+                 * @description All its trades.
+                 */
+                of: number;
+            }[];
+            /** @description Trades that not all have, in the order of their entry, the first of them. */
+            differing: {
+                /** @description A run that has it. */
+                run_id: string;
+                trade: components["schemas"]["Trade"];
+            }[];
+            /**
+             * Format: int64
+             * @description Trades that not all have.
+             */
+            differing_total: number;
+            /** @description Runs that keep no trades of the split, or whose trades are locked or damaged: with any, no trades are compared. */
+            unread: string[];
+        };
+        /** @description How many fills there were, and when. */
+        RunMarks: {
+            /** @description Which. */
+            split: string;
+            /** @description Time in ms, buys, sells, ambiguous fills among them; of all fills from that time up to the next. */
+            points: number[][];
+            /**
+             * Format: int64
+             * @description Fills in all points.
+             */
+            of: number;
         };
         /** @description Candles of one symbol. */
         RunCandles: {
@@ -5744,6 +5816,10 @@ export interface operations {
             query?: {
                 /** @description Name of a split; the walk-forward, else full. */
                 split?: string;
+                /** @description Points at or after. */
+                from?: string;
+                /** @description Points before. */
+                to?: string;
                 /** @description At most so many points. */
                 points?: number;
             };
@@ -5802,8 +5878,14 @@ export interface operations {
                 split?: string;
                 /** @description Of this symbol. */
                 symbol?: string;
+                /** @description Closed at or after. */
+                from?: string;
+                /** @description Opened before. */
+                to?: string;
                 /** @description Column to sort by, downwards with -; in the order of the run without. */
                 sort?: "entry_time" | "-entry_time" | "exit_time" | "-exit_time" | "quantity" | "-quantity" | "pnl" | "-pnl" | "return" | "-return" | "fees" | "-fees" | "duration_seconds" | "-duration_seconds";
+                /** @description Instead of a page, at most so many, taken evenly; total counts all. Without cursor and limit. */
+                points?: number;
                 /** @description next_cursor of the page before, of the same question. */
                 cursor?: string;
                 /** @description Entries in a page. */
@@ -5864,8 +5946,14 @@ export interface operations {
                 split?: string;
                 /** @description Of this symbol. */
                 symbol?: string;
+                /** @description Last changed at or after. */
+                from?: string;
+                /** @description Created before. */
+                to?: string;
                 /** @description Column to sort by, downwards with -; in the order of the run without. */
                 sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at" | "quantity" | "-quantity" | "fee" | "-fee" | "status" | "-status";
+                /** @description Instead of a page, at most so many, taken evenly; total counts all. Without cursor and limit. */
+                points?: number;
                 /** @description next_cursor of the page before, of the same question. */
                 cursor?: string;
                 /** @description Entries in a page. */
@@ -5926,8 +6014,14 @@ export interface operations {
                 split?: string;
                 /** @description Of this symbol. */
                 symbol?: string;
+                /** @description Filled at or after. */
+                from?: string;
+                /** @description Filled before. */
+                to?: string;
                 /** @description Column to sort by, downwards with -; in the order of the run without. */
                 sort?: "timestamp" | "-timestamp" | "quantity" | "-quantity" | "fee" | "-fee" | "slippage" | "-slippage" | "realized_pnl" | "-realized_pnl";
+                /** @description Instead of a page, at most so many, taken evenly; total counts all. Without cursor and limit. */
+                points?: number;
                 /** @description next_cursor of the page before, of the same question. */
                 cursor?: string;
                 /** @description Entries in a page. */
@@ -5956,6 +6050,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FillList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getRunMarks: {
+        parameters: {
+            query?: {
+                /** @description Name of a split; the walk-forward, else full. */
+                split?: string;
+                /** @description Of this symbol. */
+                symbol?: string;
+                /** @description Filled at or after. */
+                from?: string;
+                /** @description Filled before. */
+                to?: string;
+                /** @description At most so many points. */
+                points?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Fills of a run as marks. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunMarks"];
                 };
             };
             /** @description Nothing has changed (If-None-Match). */
@@ -6356,6 +6512,7 @@ export interface operations {
                                 note: string | null;
                             }[];
                         };
+                        trades?: components["schemas"]["SharedTrades"];
                     } & {
                         [key: string]: unknown;
                     };

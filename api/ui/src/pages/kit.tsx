@@ -6,6 +6,8 @@ import { Icon, type IconName } from "../panels/icon.tsx";
 import { address } from "../state/address.ts";
 import { words } from "../state/format.ts";
 import { title } from "../state/route.ts";
+import { loadLists } from "../state/session.ts";
+import { exchanges, strategies } from "../state/store.ts";
 import type { Shown } from "./answer.ts";
 import { shownOf } from "./falsification/order.ts";
 import type { Row } from "./shapes.ts";
@@ -17,6 +19,16 @@ export function Heading({ children, called }: { children: string; called?: strin
   }, [called, children]);
   return <h2 class="page-title"><bdi>{children}</bdi></h2>;
 }
+
+/** Asks for the strategies and exchanges, where nothing has yet. */
+export function useLists() {
+  useEffect(() => {
+    if (!strategies.peek() || !exchanges.peek()) loadLists();
+  }, []);
+}
+
+/** What the strategy of a run is called. */
+export const calledOf = ({ strategy, slug }: Row) => strategy?.display_name || strategy?.name || slug;
 
 export function Section({ name, children, aside }: { name: string; children: ComponentChildren; aside?: ComponentChildren }) {
   return (

@@ -9,6 +9,8 @@ export type Row = Schemas["RunRow"];
 export type Run = Schemas["ArchivedRun"];
 export type Curve = Schemas["RunEquity"];
 export type Published = Schemas["RunSeries"];
+export type Marks = Schemas["RunMarks"];
+export type SharedTrades = Schemas["SharedTrades"];
 export type Candles = Schemas["RunCandles"];
 export type FileRow = Schemas["RunFiles"]["items"][number];
 export type Trial = Schemas["FamilyTrialList"]["items"][number];
@@ -139,6 +141,8 @@ export interface Comparison {
   program: { equal: boolean; diff: { run_id: string; files: FileDiff[]; note: string | null }[] };
   runs: Compared[];
   pairs: Pair[];
+  /** All trades of the split, compared by the service. */
+  trades: SharedTrades;
 }
 
 /** A unified diff of one file, or a note why there is none. */

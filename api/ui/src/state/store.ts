@@ -87,11 +87,10 @@ export const ended = computed(() => status.value.status === "completed" || statu
 export const resetOnly = computed(
   () => ended.value && status.value.mode !== "backtest" && ["RUN_INTERRUPTED", "JOURNAL_QUARANTINED", "STOP_UNCONFIRMED"].includes(status.value.error_details?.code ?? ""),
 );
-/** What the strategy of the run is called: as it calls itself, else by its name. */
-export const strategyName = computed(() => {
-  const name = config.value?.strategy_name ?? "";
-  return strategies.value?.find((s) => s.name === name)?.display_name || name;
-});
+/** What a strategy is called: as it calls itself, else by its name. */
+export const called = (name: string) => strategies.value?.find((s) => s.name === name)?.display_name || name;
+/** What that of the run is called. */
+export const strategyName = computed(() => called(config.value?.strategy_name ?? ""));
 /** The quote currency of the run, "" without one. */
 export const quote = computed(() => quoteOf(config.value?.symbols ?? []));
 

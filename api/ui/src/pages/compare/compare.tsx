@@ -5,13 +5,11 @@ import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { query } from "../../state/route.ts";
 import { useAnswer, type Asked } from "../answer.ts";
-import { Facts, Heading, plain, Refusal, Section, States, Table, type Column } from "../kit.tsx";
+import { calledOf, Facts, Heading, plain, Refusal, Section, States, Table, type Column } from "../kit.tsx";
 import { points } from "../run/curves.tsx";
-import type { Trade } from "../../api/types.ts";
-import type { Compared, Comparison, Curve, List, Pair, Run } from "../shapes.ts";
+import type { Compared, Comparison, Curve, Pair, Run, SharedTrades } from "../shapes.ts";
 import { differs, sentence } from "./sentences.ts";
 import { Sources } from "./source.tsx";
-import { share, type Parted } from "./trades.ts";
 
 export function Compare() {
   const ids = (query.value.get("ids") ?? "").split(",").filter(Boolean), asked = ids.map(encodeURIComponent).join(",");
@@ -39,6 +37,7 @@ interface Props {
 
 function Shown({ of: c, ids, curves, runs: asked }: Props) {
   const log = useSignal(false), nth = (id: string) => `Run ${ids.indexOf(id) + 1}`;
+  const first = asked[0]?.answer.value.value;
   const rowOf = (r: Compared) => asked[ids.indexOf(r.run_id)]?.answer.value.value;
   const pairs: Column<Pair>[] = [
     { key: "run", head: "Run", cell: (p) => nth(p.run_id) },
@@ -67,6 +66,7 @@ function Shown({ of: c, ids, curves, runs: asked }: Props) {
   const drawn = curves.flatMap(({ answer: { value: { value } } }, i) => (value ? [{ name: `Run ${i + 1}`, points: points(value.items), color: i % 7 }] : []));
   return (
     <>
+      {first && <p class="caption">Runs of <bdi title={first.slug}>{calledOf(first)}</bdi></p>}
       <Section name="Is it real">
         <p class="sentence">{sentence(c)}</p>
         {!c.comparability.comparable && <p class="notes">The runs differ in what has to be equal, {c.comparability.differences.map((d) => f.words(d.aspect).toLowerCase()).join(", ")}: their numbers do not mean the same.</p>}
@@ -85,23 +85,16 @@ function Shown({ of: c, ids, curves, runs: asked }: Props) {
         {c.differs.length > 0 ? <Table name="What differs" rows={c.differs} columns={values} id={(d) => d.pointer} /> : <p>Nothing that is compared differs.</p>}
       </Section>
       <Sources program={c.program} nth={nth} />
-      <Trades ids={ids} split={c.split} />
+      <Trades of={c.trades} nth={nth} />
     </>
   );
 }
 
-/** Of so many trades of a run, and so many of those that differ. */
-const mostTrades = 500, mostParted = 25;
-
 /** The trades that the runs share, and the first of those that they do not. */
-function Trades({ ids, split }: { ids: string[]; split: string }) {
-  const lists = ids.map((id) => useAnswer<List<Trade>>(`/runs/${encodeURIComponent(id)}/trades?limit=${mostTrades}&split=${encodeURIComponent(split)}`)), answers = lists.map((a) => a.answer.value);
-  const without = ids.flatMap((_, i) => (answers[i]?.error ? [`run ${i + 1}`] : []));
-  if (without.length > 0) return <Section name="Trades"><p>No trades of {without.join(", ")} are kept or can be read: nothing to compare.</p></Section>;
-  if (answers.some((a) => a.value === null)) return <Section name="Trades"><p role="status">Loading the trades…</p></Section>;
-  const all = answers.flatMap((a) => (a.value ? [a.value] : [])), { common, only, parted } = share(all.map((l) => l.items));
-  const columns: Column<Parted>[] = [
-    { key: "run", head: "Run", cell: (p) => `Run ${p.run + 1}` },
+function Trades({ of: { common, only, differing, differing_total: parted, unread }, nth }: { of: SharedTrades; nth: (id: string) => string }) {
+  if (unread.length > 0) return <Section name="Trades"><p>No trades of {unread.map((id) => nth(id).toLowerCase()).join(", ")} are kept or can be read: nothing to compare.</p></Section>;
+  const columns: Column<SharedTrades["differing"][number]>[] = [
+    { key: "run", head: "Run", cell: (p) => nth(p.run_id) },
     { key: "entry", head: "Entry", tight: true, cell: (p) => f.time(p.trade.entry_time) },
     { key: "exit", head: "Exit", tight: true, cell: (p) => f.time(p.trade.exit_time) },
     { key: "symbol", head: "Symbol", cell: (p) => <bdi>{p.trade.symbol}</bdi> },
@@ -111,10 +104,9 @@ function Trades({ ids, split }: { ids: string[]; split: string }) {
   ];
   return (
     <Section name="Trades">
-      <p>{f.count(common)} {common === 1 ? "trade is" : "trades are"} the same in all runs; {only.map((n, i) => `run ${i + 1} has ${f.count(n)} of ${f.count(all[i]?.items.length)} alone`).join(", ")}.</p>
-      {all.some((l) => l.next_cursor) && <p class="caption">Of each run, the first {f.count(mostTrades)} trades are compared.</p>}
-      {parted.length > 0 && <Table name="Trades that not all runs have" rows={parted.slice(0, mostParted)} columns={columns} id={(p) => `${p.run} ${p.trade.trade_id}`} />}
-      {parted.length > mostParted && <p class="caption">The first {mostParted} of {f.count(parted.length)} that not all runs have.</p>}
+      <p>{f.count(common)} {common === 1 ? "trade is" : "trades are"} the same in all runs; {only.map((o) => `${nth(o.run_id).toLowerCase()} has ${f.count(o.alone)} of ${f.count(o.of)} alone`).join(", ")}.</p>
+      {parted > 0 && <Table name="Trades that not all runs have" rows={differing} columns={columns} id={(p) => `${p.run_id} ${p.trade.trade_id}`} />}
+      {parted > differing.length && <p class="caption">The first {differing.length} of {f.count(parted)} that not all runs have.</p>}
     </Section>
   );
 }

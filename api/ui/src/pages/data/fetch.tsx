@@ -1,11 +1,9 @@
 // Candles from an exchange: the form that fetches, and the button that updates what came by it.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { send } from "../../api/client.ts";
-import { loadLists } from "../../state/session.ts";
 import { exchanges } from "../../state/store.ts";
 import { JobLine } from "../jobs.tsx";
-import { Act, Section } from "../kit.tsx";
+import { Act, Section, useLists } from "../kit.tsx";
 import type { Dataset, FetchRequest, Job, JobAnswer } from "../shapes.ts";
 import { questionOf } from "./options.ts";
 
@@ -34,9 +32,7 @@ export const Update = ({ of: { exchange, symbol, timeframe }, stored }: { of: Da
 );
 
 export function Fetch({ stored }: { stored: () => void }) {
-  useEffect(() => {
-    if (!exchanges.peek()) loadLists();
-  }, []);
+  useLists();
   const form = useSignal<Record<string, string>>({ timeframe: "1h" });
   const at = (name: string) => (form.value[name] ?? "").trim(), set = (name: string) => (e: { currentTarget: { value: string } }) => (form.value = { ...form.peek(), [name]: e.currentTarget.value });
   const venues = (exchanges.value ?? []).filter((x) => x.connector !== "store" && x.connector !== "sim");

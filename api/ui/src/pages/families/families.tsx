@@ -1,6 +1,7 @@
 // The searches that were planned before they began, and the form that plans one.
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
+import { called } from "../../state/store.ts";
 import { Heading, Section, States, Table, type Column } from "../kit.tsx";
 import { JobsPanel } from "../jobs.tsx";
 import { usePages } from "../paged.tsx";
@@ -10,7 +11,7 @@ import { Sweep } from "./sweep.tsx";
 
 const columns: Column<Family>[] = [
   { key: "plan", head: "Plan", cell: (x) => <a href={address("family", x.plan_id)}>{f.shortId(x.plan_id, 18)}</a> },
-  { key: "slug", head: "Strategy", cell: (x) => <bdi>{x.slug}</bdi> },
+  { key: "slug", head: "Strategy", cell: (x) => <bdi title={x.slug}>{called(x.slug)}</bdi> },
   { key: "author", head: "Author", cell: (x) => <bdi>{x.author}</bdi> },
   { key: "registered", head: "Registered", tight: true, cell: (x) => f.time(x.registered_at) },
   { key: "status", head: "Status", cell: (x) => x.status },

@@ -7,8 +7,9 @@ import { Copy } from "../../panels/copy.tsx";
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { fragment, keep } from "../../state/route.ts";
+import { called } from "../../state/store.ts";
 import { useAnswer } from "../answer.ts";
-import { Done, Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
+import { Done, Facts, Heading, plain, Section, States, Table, Tiles, useLists, type Column } from "../kit.tsx";
 import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
 import { Drawn } from "../run/curves.tsx";
 import { curveOf } from "./optimised.ts";
@@ -16,6 +17,7 @@ import { best, byLuck, pace, planned, progressWords, resultOf, results, timeLeft
 
 export function FamilyPage({ id }: { id: string }) {
   const path = "/families/" + encodeURIComponent(id), asked = useAnswer<Family>(path, useMemo(pace, [path]));
+  useLists();
   const trials = useAnswer<List<Trial>>(path + "/trials?limit=1000"), ended = asked.answer.value.value?.done;
   useEffect(() => {
     if (ended !== undefined && trials.answer.peek().value) trials.again();
@@ -25,7 +27,7 @@ export function FamilyPage({ id }: { id: string }) {
       {(family) => {
         return (
           <>
-            <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
+            <Heading called={`Family ${called(family.slug)}`}>{called(family.slug)}</Heading>
             {family.result ? <Found result={family.result} sentence={family.sentence} /> : <Progress family={family} />}
             {family.result_damage && <p class="panel none refusal" role="alert">The result of the search cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>

@@ -1,24 +1,20 @@
 // The form that plans a search and starts it: the question and the budget first, then the
 // space, from the strategy's own schema.
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { send, type ApiError } from "../../api/client.ts";
 import { fieldsOf } from "../../form/schema.ts";
 import { address } from "../../state/address.ts";
 import { count, words } from "../../state/format.ts";
 import { go } from "../../state/route.ts";
-import { loadLists } from "../../state/session.ts";
-import { exchanges, strategies } from "../../state/store.ts";
-import { Refusal, Section } from "../kit.tsx";
+import { called, exchanges, strategies } from "../../state/store.ts";
+import { Refusal, Section, useLists } from "../kit.tsx";
 import type { Search, SearchRequest } from "../shapes.ts";
 import { sizeOf, tried, type Tried } from "./plan.ts";
 
 const methods = ["grid", "random", "sobol", "lhs"] as const, objectives = ["sharpe_ratio", "total_return"] as const;
 
 export function Sweep() {
-  useEffect(() => {
-    if (!strategies.peek() || !exchanges.peek()) loadLists();
-  }, []);
+  useLists();
   const form = useSignal<Record<string, string>>({ max_trials: "50", seed: "1", method: "grid", objective: "sharpe_ratio", timeframe: "1h", exchange: "sample", initial_cash: "10000" });
   const busy = useSignal(false), error = useSignal<ApiError | null>(null);
   const at = (name: string) => form.value[name] ?? "";
@@ -62,7 +58,7 @@ export function Sweep() {
   };
   const text = (label: string, name: string, help = "") => <label>{label} <input value={at(name)} onInput={set(name)} autocomplete="off" />{help && <span class="caption">{help}</span>}</label>;
   const choice = (label: string, name: string, of: readonly string[], none = "") => (
-    <label>{label} <select value={at(name)} onChange={set(name)}>{none && <option value="">{none}</option>}{of.map((o) => <option key={o} value={o}>{name === "objective" ? words(o) : o}</option>)}</select></label>
+    <label>{label} <select value={at(name)} onChange={set(name)}>{none && <option value="">{none}</option>}{of.map((o) => <option key={o} value={o}>{name === "objective" ? words(o) : name === "strategy_name" ? called(o) : o}</option>)}</select></label>
   );
   return (
     <Section name="Plan a search">

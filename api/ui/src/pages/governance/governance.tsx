@@ -5,12 +5,11 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Copy } from "../../panels/copy.tsx";
 import { Icon } from "../../panels/icon.tsx";
 import { address } from "../../state/address.ts";
-import { loadLists } from "../../state/session.ts";
-import { strategies } from "../../state/store.ts";
+import { called, strategies } from "../../state/store.ts";
 import * as f from "../../state/format.ts";
 import { fragment } from "../../state/route.ts";
 import { useAnswer, type Asked } from "../answer.ts";
-import { Facts, Heading, MarkSign, Refusal, Section, States } from "../kit.tsx";
+import { Facts, Heading, MarkSign, Refusal, Section, States, useLists } from "../kit.tsx";
 import type { Candidate, List, Missing, PromotionPlan, PromotionState, Reach, Reading } from "../shapes.ts";
 import { age, aimOf, beside, columnOf, columns, heads, proof, signers, stateOf, type Column } from "./board.ts";
 import { askOthers, type Shown } from "./others.ts";
@@ -57,9 +56,7 @@ type States = Map<string, Asked<Reading<PromotionState>>>;
 
 function Board({ list, reach }: { list: List<Candidate>; reach: Reach }) {
   const all = useMemo(() => signal(false), []), wanted = fragment.value.get("candidate") ?? "";
-  useEffect(() => {
-    if (!strategies.peek()) loadLists();
-  }, []);
+  useLists();
   const names = reach.configured && strategies.value ? JSON.stringify([...new Set([...strategies.value, ...list.items.map((c) => ({ name: c.strategy_name }))].map((s) => s.name).filter(Boolean))]) : "";
   const others = useAnswer<Shown[]>(names, every, useMemo(askOthers, [])).answer.value, packed = new Set(list.items.map((c) => c.candidate_revision_id));
   // Of a list that is cut short it is not known what is packed elsewhere.
@@ -107,7 +104,7 @@ function Card({ of: c, asked, configured, wanted }: { of: Shown; asked: Asked<Re
   return (
     <article id={id} class="card" aria-label={name} data-wanted={wanted || undefined} data-revision={id}>
       <h4><bdi>{name}</bdi></h4>
-      <p class="caption"><code title={id}>{f.shortId(id, 14)}</code><Copy text={id} what="revision id" /> <bdi>{[c.strategy_name, c.symbols.join(", "), c.timeframes.join(", ")].filter(Boolean).join(" · ")}</bdi></p>
+      <p class="caption"><code title={id}>{f.shortId(id, 14)}</code><Copy text={id} what="revision id" /> <bdi title={c.strategy_name}>{[called(c.strategy_name), c.symbols.join(", "), c.timeframes.join(", ")].filter(Boolean).join(" · ")}</bdi></p>
       {reading && <Judged of={c} reading={reading} />}
       {!reading && error && <p class="note wrong">{error.status === 404 ? "The control plane does not know this revision: it was submitted elsewhere." : <bdi>{error.message}</bdi>}</p>}
       {!reading && !error && configured && loading && c.verification !== "packed" && c.verification !== "failed" && <p class="muted">Loading the state…</p>}

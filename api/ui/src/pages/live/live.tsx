@@ -10,8 +10,8 @@ import { address } from "../../state/address.ts";
 import { exact, money, signedMoney, signedPercent, tone } from "../../state/format.ts";
 import { stale } from "../../state/fresh.ts";
 import { title } from "../../state/route.ts";
-import { loadLists } from "../../state/session.ts";
 import { config, equity, exchanges, known, positions, quote, running, status, strategyName } from "../../state/store.ts";
+import { useLists } from "../kit.tsx";
 import { budgetsOf } from "./budget.ts";
 import type { Budget } from "./budget.ts";
 
@@ -22,12 +22,10 @@ const play = computed(() => venue.value?.connector === "sim");
 const budgets = computed(() => budgetsOf(config.value?.risk ?? null, equity.value, positions.value.map((p) => p.market_value), config.value?.initial_cash ?? 0));
 
 export function Live() {
+  useLists();
   useEffect(() => {
-    if (!exchanges.peek()) loadLists();
-  }, []);
-  useEffect(() => {
-    title.value = here.value ? `${mode.value} ${config.value?.strategy_name ?? ""}` : "Live";
-  }, [here.value, mode.value]);
+    title.value = here.value ? `${mode.value} ${strategyName.value}` : "Live";
+  }, [here.value, mode.value, strategyName.value]);
   return (
     <>
       <h2 class="page-title">Live and paper</h2>
@@ -72,7 +70,7 @@ function Money() {
       <dl class="rows">
         <div><dt>Exchange</dt><dd><span>{venue.value ? <><bdi>{venue.value.name}</bdi> (<bdi>{venue.value.id}</bdi>)</> : <bdi>{run?.exchange || "not known"}</bdi>}</span></dd></div>
         <div><dt>Account</dt><dd><bdi>{mode.value === "paper" || play.value ? "made up by this service" : accountOf(run)}</bdi></dd></div>
-        <div><dt>Strategy</dt><dd><span><bdi>{strategyName}</bdi> on <bdi>{run?.symbols.join(", ")}</bdi>, {run?.timeframe}</span></dd></div>
+        <div><dt>Strategy</dt><dd><span><bdi title={run?.strategy_name}>{strategyName}</bdi> on <bdi>{run?.symbols.join(", ")}</bdi>, {run?.timeframe}</span></dd></div>
         <div><dt>Phase</dt><dd>{s.phase || "not known"}</dd></div>
         <div><dt>Value</dt><dd>{money(s.value)} {quote.value} <span class={tone(s.pnl)}>{signedMoney(s.pnl)}</span></dd></div>
       </dl>

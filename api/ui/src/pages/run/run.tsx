@@ -6,7 +6,7 @@ import { Icon } from "../../panels/icon.tsx";
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { useAnswer, type Asked } from "../answer.ts";
-import { Act, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "../kit.tsx";
+import { Act, calledOf, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "../kit.tsx";
 import { Falsify } from "../jobs.tsx";
 import { standing, stateOf } from "../governance/board.ts";
 import type { Candidate, List, PromotionState, Reach, Reading, Run } from "../shapes.ts";
@@ -29,11 +29,11 @@ interface Props {
 }
 
 function Shown({ run, path, asked }: Props) {
-  const name = run.strategy?.name ?? run.slug ?? "Run";
+  const name = calledOf(run) || "Run";
   return (
     <>
       <Heading called={`${name} ${f.shortId(run.run_id, 18)}`}>{name}</Heading>
-      <p class="caption"><code>{run.run_id}</code><Copy text={run.run_id} what="run id" /> <bdi>{[(run.symbols ?? []).join(", "), run.timeframe, run.exchange].filter(Boolean).join(" · ")}</bdi>{run.window && ` · ${f.time(run.window.start)} to ${f.time(run.window.end)} UTC`}</p>
+      <p class="caption"><code>{run.run_id}</code><Copy text={run.run_id} what="run id" /> <bdi>{[run.slug, (run.symbols ?? []).join(", "), run.timeframe, run.exchange].filter(Boolean).join(" · ")}</bdi>{run.window && ` · ${f.time(run.window.start)} to ${f.time(run.window.end)} UTC`}</p>
       <Verdict run={run} />
       {(run.warnings ?? []).length > 0 && <ul class="panel notes warned" aria-label="Warnings">{run.warnings?.map((w, i) => <li key={i}><Icon name="warn" /><bdi>{w.message}</bdi></li>)}</ul>}
       <Numbers run={run} />
