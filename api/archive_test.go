@@ -126,6 +126,7 @@ func TestArchiveRefusals(t *testing.T) {
 		get("/api/v1/families/nobody/trials?sort=fast", 400, "VALIDATION_FAILED"),
 		{"a look without a reason", "POST", lab + "/reveal", `{"reason":" \t"}`, nil, 400, "VALIDATION_FAILED"},
 		get("/api/v1/falsifications/svc_a", 404, "RUN_NOT_FOUND"),
+		get(lab+"/equity", 200, ""), get(lab+"/trades", 200, ""),
 		get(lab+"/equity?split=nowhere", 400, "VALIDATION_FAILED"),
 		get(lab+"/equity?split=..%2F..%2Fsvc_a%2Fsplits%2Ffull", 400, "VALIDATION_FAILED"),
 		get(lab+"/equity?split=test", 409, "SPLIT_LOCKED"), get(lab+"/trades?split=test", 409, "SPLIT_LOCKED"),
@@ -200,7 +201,8 @@ func TestLockedTestStaysLocked(t *testing.T) {
 			hidden = append(hidden, f.SHA256)
 		}
 	}
-	paths := []string{"/api/v1/runs", "/api/v1/runs?sort=total_return", lab, lab + "/equity?split=validation",
+	paths := []string{"/api/v1/runs", "/api/v1/runs?sort=total_return", lab, lab + "/equity", lab + "/trades",
+		lab + "/equity?split=validation",
 		lab + "/trades?split=validation", lab + "/orders?split=validation", lab + "/fills?split=validation", lab + "/files",
 		lab + "/marks?split=validation", lab + "/equity?split=validation&from=2000-01-01&to=2100-01-01",
 		lab + "/trades?split=validation&to=2100-01-01", lab + "/orders?split=validation&from=2000-01-01",

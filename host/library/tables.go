@@ -17,18 +17,24 @@ import (
 )
 
 // splitOf returns the split that a question is about: "" is what the run is judged by, which is
-// the walk-forward where there is one. It fails where that split is locked.
+// the walk-forward or all candles, else the last split that is open. It fails where that split is locked.
 func (l *Library) splitOf(ctx context.Context, e *entry, split string) (string, error) {
 	d := e.details()
-	if split == "" {
-		split = artifact.FullSplitID
-		if d.report != nil && d.report.WalkForward != nil {
-			split = basisWalkForward
-		}
-	}
 	locked, err := l.locked(ctx, e)
 	if err != nil {
 		return "", err
+	}
+	switch {
+	case split != "":
+	case d.report != nil && d.report.WalkForward != nil:
+		split = basisWalkForward
+	default:
+		split = artifact.FullSplitID
+		for _, s := range d.splits {
+			if !slices.Contains(locked, s.ID) {
+				split = s.ID
+			}
+		}
 	}
 	if slices.Contains(locked, split) {
 		return "", &LockedError{e.row.RunID, "split " + split}
