@@ -90,7 +90,7 @@ func TestWitnessedPlane(t *testing.T) {
 				Origin: c.Origin, Size: c.Size, Root: translog.Hex(c.Root), RecordedAt: tx.Stamp(),
 				Cosignatures: []promotion.Cosignature{{Witness: own.VKey(), Line: line}}}})
 			return err
-		}); err == nil || !strings.Contains(err.Error(), "no checkpoint of this log") {
+		}); err == nil || !strings.Contains(err.Error(), "not a checkpoint of this log") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
