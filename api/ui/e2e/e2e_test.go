@@ -92,7 +92,7 @@ func TestManyRuns(t *testing.T) {
 	if err := runs.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.run(t, "u24_many", 2*time.Minute)
+	c.run(t, "u24_many", 5*time.Minute)
 }
 
 // TestScreenshots takes pictures of all states of the page, into the folder ASSAY_SCREENSHOTS.
