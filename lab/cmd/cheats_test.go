@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/hosttest/cheats"
 	"github.com/assay-run/assay/host/hosttest/ring"
+	"github.com/assay-run/assay/lab/falsify"
 )
 
 // TestCheats plays the strategies of docs/cheats.md through lab falsify: the verdict is that of the row, and
@@ -99,6 +100,20 @@ func judgeCheat(ts *testscript.TestScript, neg bool, args []string) {
 		if verdicts[id] != "fail" {
 			ts.Fatalf("row %s: %s is %q, want fail; failed: %v", rows[i].ID, id, verdicts[id], failed)
 		}
+	}
+	summary, err := falsify.ReadSummary(filepath.Dir(filepath.Dir(ts.MkAbs(args[1]))))
+	ts.Check(err)
+	said, example := summary.Sentences(), cheats.Examples[rows[i].ID]
+	if said = said[:min(len(said), 2)]; len(want.By) > 0 {
+		said = nil
+		for _, x := range summary.Tests {
+			if slices.Contains(want.By, x.ID) {
+				said = append(said, x.Sentence())
+			}
+		}
+	}
+	if !example.Varies && !slices.Equal(said, example.Says) {
+		ts.Fatalf("row %s: its example differs from what is printed:\nSAYS %q", rows[i].ID, said)
 	}
 	for _, id := range want.Not {
 		if verdicts[id] == "fail" {
