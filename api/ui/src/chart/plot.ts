@@ -268,7 +268,7 @@ export class Plot {
       drawn.series.attachPrimitive(moment as ISeriesPrimitive<Time>);
       this.own.push(moment);
       const place = drawn.series.getPane();
-      place.moveTo(panes.length);
+      for (let i = place.paneIndex(); i > panes.length; i--) this.chart.swapPanes(i, i - 1); // moveTo fails before the first frame
       place.setStretchFactor(2);
       place.priceScale("right").applyOptions({ scaleMargins: { top: 0.26, bottom: 0.12 }, tickMarkDensity: 1.4 });
     }
