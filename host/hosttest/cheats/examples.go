@@ -7,8 +7,8 @@ import (
 
 // Example is a strategy of the battery at work.
 type Example struct {
-	// Does is what the program does, in a sentence; Says is what lab falsify says of it: of the tests that the
-	// row names, else first.
+	// Does is what the program does, in a sentence; Says is what lab falsify says of it: of the tests that
+	// the row names, else first.
 	Does string
 	Says []string
 	// Varies reports whether it says other numbers each time or day.
