@@ -217,11 +217,11 @@ tide and tide_bomb have an edge of a true Sharpe ratio of 2.
 a debugger, and no replay starts a process: GOMAXPROCS and the sandbox are left to the acceptance
 tests. Everything else is the same code.
 
-**Time.** A case of the battery takes 6.3 seconds of one core, measured over the first 35 in turn: the
-2,300 of the full size take more than 4 hours, since more of them are families of 100. ` +
-	"`-save`" + ` lets them
-end and go on, ` + "`-partial`" + ` makes a page of what there is. A case of each of the 49
-searches among correlated trials takes 0.9 seconds together: half an hour for 2,000.
+**Time.** On a quiet machine a case of the battery takes 3 seconds of one core, measured over 700: the
+2,300 of the full size take an hour of two cores. ` +
+	"`-save`" + ` lets them end and go on, ` + "`-partial`" + ` makes a page of
+what there is. A case of each of the 49 searches among correlated trials takes 0.9 seconds together: half an
+hour for 2,000.
 
 ## What it does not show
 
