@@ -49,8 +49,8 @@ func runsPushCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "push [run...]",
 		Short: "Copy runs into the bucket of a team",
-		Long: "Push copies the files of runs, and the programs that decided them, into a bucket of an " +
-			"S3-compatible\nstore; without an argument, of all runs that have files here. A run that is " +
+		Long: "Push copies the files of completed runs, and the programs that decided them, into a bucket " +
+			"of an\nS3-compatible store; without an argument, of all that have files here. A run that is " +
 			"there stays as it is.\nOf a strategy in Python the manifest is copied; lab build makes its " +
 			"files from the source.",
 		Example: Examples(
@@ -82,7 +82,7 @@ func runsPullCommand(a *App) *cobra.Command {
 	})
 }
 
-// runsCopy copies the runs of these ids, else all that have files here.
+// runsCopy copies the completed runs of these ids, else all that have files here.
 func runsCopy(ctx context.Context, a *App, o *bucketOption, ids []string,
 	copyRun func(*share.Copier, context.Context, []byte) (share.Copied, error)) (Outcome, error) {
 	list := []share.Copied{}
@@ -98,7 +98,10 @@ func runsCopy(ctx context.Context, a *App, o *bucketOption, ids []string,
 		bar := a.Progress("copy").Count("runs", 0)
 		defer bar.End()
 		for i, row := range rows {
-			if len(ids) == 0 && !store.Has(row.RunID) {
+			if row.Status != artifact.StatusCompleted && len(ids) > 0 {
+				return Usage("run", "%s is %s: only completed runs are copied", row.RunID, row.Status)
+			}
+			if len(ids) == 0 && (row.Status != artifact.StatusCompleted || !store.Has(row.RunID)) {
 				continue
 			}
 			done, err := copyRun(c, ctx, row.Payload)

@@ -43,9 +43,9 @@ func runName(runID, name string) string { return "runs/" + runID + "/" + name }
 
 func (c *Copied) count(text []byte) { c.Files, c.Bytes = c.Files+1, c.Bytes+int64(len(text)) }
 
-// Push copies a run into the bucket; row is the payload of its registry row, which says what its files are. A
-// run that is there already is left as it is: the error is an [*artifact.MismatchError] where it is another
-// one, or where a file here is not what row says.
+// Push copies a completed run into the bucket; row is the payload of its registry row, which says what its
+// files are. A run that is there already is left as it is: the error is an [*artifact.MismatchError] where it
+// is another one, or where a file here is not what row says.
 func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
 	m, err := artifact.DecodeMetadata(row)
 	if err != nil {
@@ -54,8 +54,7 @@ func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
 	done := Copied{RunID: m.RunID}
 	there, err := c.metadata(ctx, m.RunID)
 	if err == nil {
-		err = c.same(row, there)
-		return done, err
+		return done, same(row, m, there)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return done, err
@@ -81,24 +80,20 @@ func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
 	if err != nil {
 		return done, err
 	}
-	if err := c.same(row, text); err != nil {
+	if err := same(row, m, text); err != nil {
 		return done, err
 	}
 	done.count(text)
 	return done, c.Bucket.Put(ctx, runName(m.RunID, metadataName), text)
 }
 
-// same reports a metadata.json that does not describe the run of a row.
-func (c *Copier) same(row, text []byte) error {
-	m, err := artifact.DecodeMetadata(text)
-	if err == nil && registry.SameResult(row, m) {
+// same reports a metadata.json that does not describe the run of a row, perhaps made again elsewhere.
+func same(row []byte, m *artifact.Metadata, text []byte) error {
+	there, err := artifact.DecodeMetadata(text)
+	if err == nil && registry.SameResult(row, there) {
 		return nil
 	}
-	run := ""
-	if m, err := artifact.DecodeMetadata(row); err == nil {
-		run = m.RunID
-	}
-	return &artifact.MismatchError{RunID: run, Problems: []string{
+	return &artifact.MismatchError{RunID: m.RunID, Problems: []string{
 		"metadata.json in the bucket or in its folder describes another run than the registry"}}
 }
 
@@ -145,23 +140,22 @@ func (c *Copier) Pull(ctx context.Context, row []byte) (Copied, error) {
 	}
 	done := Copied{RunID: m.RunID}
 	if !c.Store.Has(m.RunID) {
-		if err := c.pullFolder(ctx, row, &done); err != nil {
+		if err := c.pullFolder(ctx, row, m, &done); err != nil {
 			return done, err
 		}
 	}
 	return done, c.pullProgram(ctx, m, &done)
 }
 
-func (c *Copier) pullFolder(ctx context.Context, row []byte, done *Copied) error {
+func (c *Copier) pullFolder(ctx context.Context, row []byte, m *artifact.Metadata, done *Copied) error {
 	text, err := c.metadata(ctx, done.RunID)
 	if err != nil {
 		return err
 	}
-	if err := c.same(row, text); err != nil {
+	if err := same(row, m, text); err != nil {
 		return err
 	}
-	m, err := artifact.DecodeMetadata(text)
-	if err != nil {
+	if m, err = artifact.DecodeMetadata(text); err != nil {
 		return err
 	}
 	files := map[string][]byte{metadataName: text}

@@ -43,7 +43,8 @@ func Open(address string, getenv func(string) string) (*Bucket, error) {
 	name, prefix, _ := strings.Cut(strings.TrimPrefix(address, scheme), "/")
 	prefix = strings.Trim(prefix, "/")
 	if !Is(address) || name == "" || prefix != "" && !fs.ValidPath(prefix) {
-		return nil, fmt.Errorf("%q is no address of a bucket: write s3://BUCKET or s3://BUCKET/PREFIX", address)
+		return nil, fmt.Errorf("%q is not the address of a bucket: write s3://BUCKET or s3://BUCKET/PREFIX",
+			address)
 	}
 	at, err := endpoint(cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"),
 		"https://s3.amazonaws.com"))
@@ -69,7 +70,7 @@ func endpoint(text string) (*url.URL, error) {
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.User != nil ||
 		strings.Trim(at.Path, "/") != "" {
-		return nil, errors.New("AWS_ENDPOINT_URL is no address of a store: write https://HOST or " +
+		return nil, errors.New("AWS_ENDPOINT_URL is not the address of a store: write https://HOST or " +
 			"http://HOST:PORT")
 	}
 	return at, nil
@@ -119,7 +120,7 @@ type files struct {
 	ctx context.Context
 }
 
-// Open opens a file. It is asked for when it is read first.
+// Open opens a file.
 func (f files) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
