@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -422,6 +423,10 @@ type Experiment struct {
 	Then                *string         `json:"then"` // what brings the result here, null if Command does
 	HTTP                *Request        `json:"http"`
 	Reason              string          `json:"reason"`
+	// Sentence says the same to who has never met the gate; SeeWith is the command that shows it: the page
+	// of the run that failed, else Command.
+	Sentence string `json:"sentence"`
+	SeeWith  string `json:"see_with"`
 }
 
 // Request is a request to the host that starts what is missing.
@@ -523,7 +528,22 @@ func (v views) experiment(r *revision, stage bundle.Stage, g *policy.Gate, resul
 			x.HTTP = r.startRun(g.Role)
 		}
 	}
+	x.Sentence, x.SeeWith = g.Sentence(result), x.Command
+	if run := refuting(result); run != "" && g.Kind != policy.Replay {
+		x.SeeWith = "lab report " + run
+	}
 	return x
+}
+
+// refuting is the run of a lab that a gate has failed by, "" where there is none.
+func refuting(result *policy.Result) string {
+	for _, piece := range result.Evidence {
+		if result.Verdict == policy.Fail && piece.RunID != "" && !bundle.Role(result.Blame).Venue() &&
+			strings.Contains(result.Reason, piece.RunID) {
+			return piece.RunID
+		}
+	}
+	return ""
 }
 
 // The remedies: what helps a gate that does not pass.
