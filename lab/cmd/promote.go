@@ -142,7 +142,7 @@ func promote(ctx context.Context, a *App, slug string, o promoteOptions) (out Ou
 			result.CandidateRevisionID, result.Stage, result.StageStatus, len(result.Pending)).
 			With("candidate_revision_id", result.CandidateRevisionID, "stage", result.Stage,
 				"stage_status", result.StageStatus, "plane", result.Plane, "steps", result.Steps,
-				"pending", result.Pending, "note", result.Note)
+				"pending", result.Pending, "note", result.Note, "prospective", result.Prospective)
 	}
 	return out, nil
 }
