@@ -84,6 +84,15 @@ func TestFalsificationIsAJob(t *testing.T) {
 	if tests, _ := report["tests"].([]any); report["base"] != base || len(tests) < 10 {
 		t.Errorf("%v", report)
 	}
+	refuted, _ := report["refuted"].([]any)
+	for i, want := range refuted { // failures come first
+		if got := report["tests"].([]any)[i].(object)["sentence"]; got != want {
+			t.Errorf("%q, want what the lab has said, %q", got, want)
+		}
+	}
+	if len(refuted) == 0 {
+		t.Errorf("an average of ten days is refuted by nothing: %v", report["overall"])
+	}
 	// The lab has played the very program, candles and parameters of the backtest.
 	s.call("GET", "/runs/"+base, nil, &run)
 	window, params := run["window"].(object), run["params"].(object)

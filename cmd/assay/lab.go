@@ -23,6 +23,8 @@ import (
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/compare"
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/report"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/family"
@@ -30,7 +32,7 @@ import (
 )
 
 // lab answers what the lab makes of runs: their places among all trials, their tear sheets and
-// comparisons. The API knows it as a v1.Lab.
+// comparisons. The API knows it as a v1.Lab, the library as a library.Lab.
 type lab struct {
 	runs    *registry.Registry
 	store   *artifact.Store
@@ -55,9 +57,9 @@ type lab struct {
 	of   []registry.Mark // what the book was read of
 }
 
-// places implements library.Places. The book of everything that was tried is read anew when a
+// Places implements library.Lab. The book of everything that was tried is read anew when a
 // row of the registry has changed.
-func (l *lab) places(ctx context.Context, runIDs []string) (map[string]*registry.Place, error) {
+func (l *lab) Places(ctx context.Context, runIDs []string) (map[string]*registry.Place, error) {
 	marks, err := l.runs.Overview().Marks(ctx)
 	if err != nil {
 		return nil, err
@@ -77,6 +79,15 @@ func (l *lab) places(ctx context.Context, runIDs []string) (map[string]*registry
 		}
 	}
 	return places, nil
+}
+
+// Say implements library.Lab.
+func (l *lab) Say(test json.RawMessage) (string, error) {
+	t := &judge.Test{}
+	if err := json.Unmarshal(test, t); err != nil {
+		return "", err
+	}
+	return tests.Current(t).Say(), nil
 }
 
 // Sheet implements v1.Lab.

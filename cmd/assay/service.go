@@ -190,7 +190,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		jobs: s.openJobs(cfg), uploads: uploads, connectors: found, connectorDir: cfg.connectors.dir,
 		packed: candidate.NewStore(cfg.stateDir), controlKey: key, seen: s.policy.Seen}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs,
-		library.New(store, runs, concluded.places), concluded, reader, launcher, exchanges, trading})
+		library.New(store, runs, concluded), concluded, reader, launcher, exchanges, trading})
 }
 
 // openJobs opens what the lab makes beside the service. While a live run goes on, with real money

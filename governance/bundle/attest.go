@@ -114,7 +114,9 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	for i, k := range append(known, signers...) {
 		old := i < len(known)
 		if !old && !said.within(k.Roles) {
-			return nil, refuseAttestation(ReasonRole, inside, "the key has no role for this")
+			return nil, refuseAttestation(ReasonRole, inside,
+				"the key of %s has only the role %s, which does not sign this", k.Principal,
+				strings.Join(k.Roles, " and "))
 		}
 		list = append(list, Attestation{
 			Envelope: signed.Envelope, PAESHA256: sum, KeyID: k.KeyID, Principal: k.Principal,

@@ -69,6 +69,12 @@ func TestShadowStatements(t *testing.T) {
 	if s.Attested() {
 		t.Error("another endpoint than the exchange's own is attested")
 	}
+	s.Fetches[0].Endpoint = ""
+	for _, weaker := range []string{"", "partial", "off"} {
+		if s.Sandbox = weaker; s.Attested() {
+			t.Errorf("days in the sandbox %q are attested: the program may have looked them up", weaker)
+		}
+	}
 	whole := func(edit func(d, next map[string]any)) func(map[string]any) {
 		return func(p map[string]any) {
 			d := map[string]any{"date": "2026-11-25", "fills": 3, "diverging_fills": 1, "return": 0.01, "shadow_return": -0.02}

@@ -301,6 +301,10 @@ type Standing struct {
 	Stage       string `json:"stage"`
 	StageStatus string `json:"stage_status"`
 	Href        string `json:"href"`
+	// Shadow is what the days after the seal have shown; not in receipts.
+	Shadow struct {
+		Reason string `json:"reason"`
+	} `json:"shadow,omitzero"`
 }
 
 // Warning is something that did not refuse the post.

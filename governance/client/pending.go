@@ -15,6 +15,9 @@ type Missing struct {
 	Status  string `json:"status"` // missing, failed or expired
 	Reason  string `json:"reason"`
 	Command string `json:"command"`
+	// Sentence is what is not shown and why, SeeWith the command that shows it; "" from an earlier plane.
+	Sentence string `json:"sentence"`
+	SeeWith  string `json:"see_with"`
 }
 
 // Plan is the part of a plan that a lab shows.

@@ -3,6 +3,7 @@ package control_test
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,16 @@ func TestLossesOutOfSample(t *testing.T) {
 		stands(t, p, doc, "research/pending")
 		if g := gate(t, plan(t, p, doc, "paper"), c.gate); g.Verdict != c.verdict {
 			t.Errorf("%s: %+v", name, g)
+		}
+		if c.verdict == policy.Fail {
+			run := doc.Bundle.Runs[0].RunID
+			var x promotion.Experiments
+			get(t, p, "/pending-experiments/candidate_revision/"+doc.Bundle.CandidateRevisionID+"/paper", &x)
+			i := slices.IndexFunc(x.Experiments, func(e promotion.Experiment) bool { return e.GateID == c.gate })
+			if i < 0 || x.Experiments[i].SeeWith != "lab report "+run || x.Experiments[i].Sentence != "Not shown: "+
+				"that it earns money on the locked test, because run "+run+": total_return is -0.2, not > 0." {
+				t.Errorf("%+v", x.Experiments)
+			}
 		}
 	}
 }

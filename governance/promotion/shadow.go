@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -515,6 +516,9 @@ func (v views) shadow(r *revision) *ShadowView {
 	}
 	if out.Verdict == policy.Expired {
 		out.Verdict = policy.Pending
+	}
+	if out.Verdict == policy.Pending {
+		out.Reason = policy.NotShown + strings.TrimPrefix(out.Reason, policy.NotShown)
 	}
 	if bar.Place > 0 {
 		out.Claim = bar.Place

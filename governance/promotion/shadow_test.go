@@ -116,11 +116,15 @@ func TestShadowGates(t *testing.T) {
 	}
 	p.play(id, bundle.SourceExchange, same(59, edge...))
 	p.gateIs(id, bundle.Canary, policy.Pending, "59 of 60 days")
+	if said := p.state(id).Shadow.Reason; !strings.HasPrefix(said, policy.NotShown+"59 of 60 days: E is ") {
+		t.Errorf("paper reads %q", said)
+	}
 	before := p.plan(id, bundle.Live).PlanDigest
 	p.play(id, bundle.SourceExchange, same(101, edge...))
 	p.gateIs(id, bundle.Canary, policy.Pass, "E is ")
 	s := p.state(id).Shadow
-	if s.Days != 160 || s.Trades != 160 || s.EBar != 20 || !s.Attested || *s.LastDay != "2027-04-29" || s.MissingDay != nil {
+	if s.Days != 160 || s.Trades != 160 || s.EBar != 20 || !s.Attested || *s.LastDay != "2027-04-29" || s.MissingDay != nil ||
+		!strings.HasPrefix(s.Reason, policy.NotShown+"E is below 20: ") {
 		t.Fatalf("%+v", s)
 	}
 	if s.E < 3 || s.E > 20 {

@@ -251,7 +251,7 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 	}
 	today := p.now.Truncate(24 * time.Hour)
 	if p.w.Stage.fetches() && !next.Before(today) {
-		return &earlyError{next, today}
+		return &earlyError{next: next}
 	}
 	if err := p.w.Stage.bring(ctx, p.rules, first, today); err != nil {
 		return err
@@ -262,7 +262,10 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 	}
 	defer func() { err = errors.Join(err, closeAll(data)) }()
 	end := closedBy(data, p.now)
-	if !next.Before(end) {
+	switch {
+	case !next.Before(today):
+		return &earlyError{next: next}
+	case !next.Before(end):
 		return &earlyError{next, end}
 	}
 	limits, cash, err := declared(&p.b.Limits)
@@ -299,11 +302,15 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 	return nil
 }
 
-// earlyError reports that no further day can be played yet.
+// earlyError reports that no further day can be played yet: the next one is not over, or its candles, which
+// reach to before until, are not all there.
 type earlyError struct{ next, until time.Time }
 
 func (e *earlyError) Error() string {
-	return fmt.Sprintf("%s is not over, or its candles are not all there: whole days reach to before %s",
+	if e.until.IsZero() {
+		return bundle.FormatDay(e.next) + " is not over"
+	}
+	return fmt.Sprintf("the candles of %s are not all there: whole days of them reach to before %s",
 		bundle.FormatDay(e.next), bundle.FormatDay(e.until))
 }
 

@@ -1,11 +1,9 @@
 package library
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
 )
@@ -24,33 +22,12 @@ type Falsification struct {
 
 // finding is what is read of a test.
 type finding struct {
-	ID, Class, Claim, Verdict, Detail, Note string
-	Statistic                               struct{ Value, Threshold *float64 }
-}
-
-// sentence is what a test says: of a failure why, of a pass no more than that it did not refute.
-func (t *finding) sentence() string {
-	because := ""
-	if t.Detail != "" {
-		because = ", because " + t.Detail
-	}
-	claim := cmp.Or(t.Claim, strings.ReplaceAll(t.ID, "_", " "))
-	said := "Not shown: that " + claim + because
-	switch {
-	case t.Verdict == "skipped":
-		said = "Not tested: whether " + claim
-	case t.Class == "D":
-		said = "About whether " + claim + ": " + cmp.Or(t.Detail, t.Note, "nothing to add")
-	case t.Verdict == "pass":
-		said = "Not refuted: that " + claim
-	case t.Verdict == "inconclusive", t.Verdict == "error":
-		said = "Open: whether " + claim + because
-	}
-	return strings.TrimSuffix(said, ".") + "."
+	ID, Verdict string
+	Statistic   struct{ Value, Threshold *float64 }
 }
 
 // tell adds to a test of a summary what a reader needs besides.
-func tell(text json.RawMessage, number int, again string) (map[string]any, bool, error) {
+func (l *Library) tell(text json.RawMessage, number int, again string) (map[string]any, bool, error) {
 	var shown map[string]any
 	var t finding
 	if err := errors.Join(json.Unmarshal(text, &shown), json.Unmarshal(text, &t)); err != nil {
@@ -59,9 +36,15 @@ func tell(text json.RawMessage, number int, again string) (map[string]any, bool,
 	if shown == nil {
 		return nil, false, errors.New("a test is null")
 	}
-	shown["number"], shown["sentence"] = number, t.sentence()
+	shown["number"], shown["repeat"] = number, again+t.ID
 	shown["value"], shown["bound"] = t.Statistic.Value, t.Statistic.Threshold
-	shown["repeat"] = again + t.ID
+	if l.lab != nil {
+		said, err := l.lab.Say(text)
+		if err != nil {
+			return nil, false, err
+		}
+		shown["sentence"] = said
+	}
 	return shown, t.Verdict == "fail", nil
 }
 
@@ -89,7 +72,7 @@ func (l *Library) Falsification(ctx context.Context, runID string) (*Falsificati
 	again := "lab falsify " + e.row.Slug + " --run " + a.BaseRunID + " --force --only "
 	var rest []map[string]any
 	for i, text := range summary.Tests {
-		t, failed, err := tell(text, i+1, again)
+		t, failed, err := l.tell(text, i+1, again)
 		if err != nil {
 			return nil, damaged(runID, name, err)
 		}

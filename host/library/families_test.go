@@ -1,34 +1,39 @@
 package library
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
 )
 
-// TestFinding: every verdict is one sentence, and a pass claims no more than that nothing refuted it.
+// worded is a lab that says of a test that it was asked about it.
+type worded struct{}
+
+// Places implements Lab.
+func (worded) Places(context.Context, []string) (map[string]*registry.Place, error) { return nil, nil }
+
+// Say implements Lab.
+func (worded) Say(test json.RawMessage) (string, error) {
+	var t struct{ ID string }
+	err := json.Unmarshal(test, &t)
+	return "about " + t.ID, err
+}
+
+// TestFinding: a test keeps what the file has of it, and gets its number, sentence and command.
 func TestFinding(t *testing.T) {
-	for _, test := range [][2]string{
-		{`{"id":"costs","class":"G","claim":"it survives","detail":"it loses 3 %","verdict":"fail"}`,
-			"Not shown: that it survives, because it loses 3 %."},
-		{`{"id":"costs","class":"W","claim":"it survives","verdict":"warn"}`, "Not shown: that it survives."},
-		{`{"id":"costs","class":"G","claim":"it survives","detail":"few trades","verdict":"inconclusive"}`,
-			"Open: whether it survives, because few trades."},
-		{`{"id":"costs","claim":"it survives.","verdict":"pass"}`, "Not refuted: that it survives."},
-		{`{"id":"some_costs","class":"D","verdict":"skipped"}`, "Not tested: whether some costs."},
-		{`{"id":"costs","class":"D","claim":"it survives","note":"to 20 bps","verdict":"pass"}`,
-			"About whether it survives: to 20 bps."},
-	} {
-		text, want := test[0], test[1]
-		shown, _, err := tell(json.RawMessage(text), 7, "lab falsify x --only ")
-		if err != nil || shown["sentence"] != want || shown["number"] != 7 ||
-			shown["repeat"] != "lab falsify x --only "+shown["id"].(string) {
-			t.Errorf("%s\nis %v, %v\nnot %s", text, shown, err, want)
-		}
+	const text = `{"id":"costs","class":"G","statistic":{"value":3,"threshold":4},"verdict":"fail"}`
+	l := New(nil, nil, worded{})
+	shown, failed, err := l.tell(json.RawMessage(text), 7, "lab falsify x --only ")
+	if got, _ := json.Marshal(shown); err != nil || !failed || string(got) != `{"bound":4,"class":"G",`+
+		`"id":"costs","number":7,"repeat":"lab falsify x --only costs","sentence":"about costs",`+
+		`"statistic":{"threshold":4,"value":3},"value":3,"verdict":"fail"}` {
+		t.Errorf("%s, %v, %v", got, failed, err)
 	}
 	for _, text := range []string{`null`, `[]`, `{"id":1}`} {
-		if _, _, err := tell(json.RawMessage(text), 1, ""); err == nil {
+		if _, _, err := l.tell(json.RawMessage(text), 1, ""); err == nil {
 			t.Errorf("%s is a test", text)
 		}
 	}

@@ -24,14 +24,19 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Places counts the trials among which runs were found; runs that are no trial are left out.
-type Places func(ctx context.Context, runIDs []string) (map[string]*registry.Place, error)
+// Lab is what only the lab knows of what it has made.
+type Lab interface {
+	// Places counts the trials among which runs were found; runs that are no trial are left out.
+	Places(ctx context.Context, runIDs []string) (map[string]*registry.Place, error)
+	// Say words a test of falsify/summary.json, whatever its verdict.
+	Say(test json.RawMessage) (string, error)
+}
 
 // Library reads runs. It may be used by several goroutines.
 type Library struct {
-	store  *artifact.Store
-	runs   *registry.Registry
-	places Places
+	store *artifact.Store
+	runs  *registry.Registry
+	lab   Lab
 
 	mu    sync.Mutex
 	known map[string]*entry
@@ -66,9 +71,9 @@ type attack struct {
 	Tests           []Mark   `json:"tests"`
 }
 
-// New makes a library of a registry and its store. places may be nil.
-func New(store *artifact.Store, runs *registry.Registry, places Places) *Library {
-	return &Library{store: store, runs: runs, places: places, known: map[string]*entry{},
+// New makes a library of a registry and its store. Without a lab, nil, there are no places and no sentences.
+func New(store *artifact.Store, runs *registry.Registry, lab Lab) *Library {
+	return &Library{store: store, runs: runs, lab: lab, known: map[string]*entry{},
 		trials: map[string]int{}}
 }
 

@@ -220,8 +220,8 @@ func (l *Library) rows(ctx context.Context, list, all []*entry,
 		ids[i] = e.row.RunID
 	}
 	var places map[string]*registry.Place
-	if l.places != nil && len(ids) > 0 {
-		if places, err = l.places(ctx, ids); err != nil {
+	if l.lab != nil && len(ids) > 0 {
+		if places, err = l.lab.Places(ctx, ids); err != nil {
 			return nil, err
 		}
 	}

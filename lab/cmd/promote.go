@@ -2,7 +2,10 @@ package cmd
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -82,6 +85,8 @@ type promoted struct {
 	Pending             []client.Missing `json:"pending"`
 	// Note is what the policy cannot show, "" where there is nothing to note.
 	Note string `json:"note"`
+	// Prospective is what the days after the seal have shown.
+	Prospective string `json:"prospective"`
 }
 
 // promotedPlane is the control plane that was asked.
@@ -96,6 +101,8 @@ type promotedStep struct {
 	Step string `json:"step"`
 	// Done reports whether it was done now; what was done before is not repeated.
 	Done bool `json:"done"`
+	// Reason is why there was nothing to do, "" where that needs no word.
+	Reason string `json:"reason,omitempty"`
 }
 
 func promote(ctx context.Context, a *App, slug string, o promoteOptions) (out Outcome, err error) {
@@ -135,7 +142,7 @@ func promote(ctx context.Context, a *App, slug string, o promoteOptions) (out Ou
 			result.CandidateRevisionID, result.Stage, result.StageStatus, len(result.Pending)).
 			With("candidate_revision_id", result.CandidateRevisionID, "stage", result.Stage,
 				"stage_status", result.StageStatus, "plane", result.Plane, "steps", result.Steps,
-				"pending", result.Pending, "note", result.Note)
+				"pending", result.Pending, "note", result.Note, "prospective", result.Prospective)
 	}
 	return out, nil
 }
@@ -222,18 +229,46 @@ func (w *walk) shadow(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	state := w.a.FindStateDir()
-	cmd := exec.CommandContext(ctx, program, "shadow", "--once", "--key", w.plane.SignKey,
-		"--control-url", w.result.Plane.URL, "--artifact-root", state, "--sandbox", "auto", "--log-level",
-		"error")
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = io.Discard, &said
+	cmd := exec.CommandContext(ctx, program, "shadow", "--once", "--json", "--key", w.plane.SignKey,
+		"--control-url", w.result.Plane.URL, "--artifact-root", w.a.FindStateDir(), "--sandbox", "auto",
+		"--log-level", "error")
+	var text, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &said
 	err = cmd.Run()
-	if err != nil {
-		w.warnings = append(w.warnings, Warning{Code: "SHADOW_NOT_PLAYED",
-			Message: "the days after the seal were not played: " + inOneLine(errors.New(said.String()))})
+	step, failed := w.readRound(text.Bytes())
+	if err != nil && len(failed) == 0 {
+		failed = []string{said.String()}
 	}
-	w.step("shadow", err == nil)
+	if len(failed) > 0 {
+		w.warnings = append(w.warnings, Warning{Code: "SHADOW_NOT_PLAYED", Message: "the days after the " +
+			"seal were not played: " + inOneLine(errors.New(strings.Join(failed, "; ")))})
+	}
+	w.result.Steps = append(w.result.Steps, step)
+}
+
+// readRound is what governance shadow --json says of the revision, and why any revision was not played.
+func (w *walk) readRound(text []byte) (step promotedStep, failed []string) {
+	step.Step = "shadow"
+	var round struct {
+		Revisions []struct {
+			ID     string `json:"candidate_revision_id"`
+			Status string `json:"status"`
+			Reason string `json:"reason"`
+			Days   int    `json:"days"`
+		} `json:"revisions"`
+	}
+	if json.Unmarshal(text, &round) != nil {
+		return step, nil
+	}
+	for _, r := range round.Revisions {
+		switch {
+		case r.Status == "failed" && !slices.Contains(failed, r.Reason):
+			failed = append(failed, r.Reason)
+		case r.ID == w.result.CandidateRevisionID:
+			step.Done, step.Reason = r.Days > 0, r.Reason
+		}
+	}
+	return step, failed
 }
 
 // look asks where it stands now and what is missing.
@@ -250,13 +285,20 @@ func (w *walk) look(ctx context.Context) error {
 		return err
 	}
 	w.result.Stage, w.result.StageStatus = state.Stage, state.StageStatus
+	w.result.Prospective = cmp.Or(state.Shadow.Reason,
+		"not shown prospectively: no day after the seal was played (governance shadow)")
 	missing, err := w.client.Pending(ctx, id, bundle.Paper)
 	for _, m := range missing {
 		if w.plane.SignKey != "" {
 			m.Command = strings.ReplaceAll(m.Command, "--sign-key FILE", "--sign-key "+w.plane.SignKey)
+			m.SeeWith = strings.ReplaceAll(m.SeeWith, "--sign-key FILE", "--sign-key "+w.plane.SignKey)
 		}
-		if m.Status == "failed" {
-			m.Command = "" // the same evidence comes to the same
+		if m.Sentence == "" { // of an earlier plane
+			m.Sentence, m.SeeWith = "Not shown: "+m.GateID+", because "+m.Reason+".", m.Command
+		}
+		if m.Status == "failed" { // the same evidence comes to the same
+			m.SeeWith = strings.TrimPrefix(m.SeeWith, m.Command)
+			m.Command = ""
 		}
 		w.result.Pending = append(w.result.Pending, m)
 	}
@@ -264,27 +306,34 @@ func (w *walk) look(ctx context.Context) error {
 }
 
 func (w *walk) step(name string, done bool) {
-	w.result.Steps = append(w.result.Steps, promotedStep{name, done})
+	w.result.Steps = append(w.result.Steps, promotedStep{Step: name, Done: done})
 }
 
-// Print writes the walk for people.
+// Print writes the walk for people: what is missing with failures first, and each command once.
 func (p *promoted) Print(out io.Writer) {
 	fmt.Fprintf(out, "%s  %s/%s, policy %s\n", p.CandidateRevisionID, p.Stage, p.StageStatus, p.Plane.Policy)
 	for _, s := range p.Steps {
-		fmt.Fprintf(out, "  %-8s %s\n", s.Step, map[bool]string{true: "done", false: "nothing new"}[s.Done])
+		did := map[bool]string{true: "done", false: "nothing new"}[s.Done]
+		fmt.Fprintf(out, "  %-8s %s\n", s.Step, strings.TrimSuffix(did+": "+s.Reason, ": "))
 	}
-	for _, m := range p.Pending {
-		fmt.Fprintf(out, "missing: %s, %s\n", m.GateID, m.Reason)
-		if m.Command != "" {
-			fmt.Fprintf(out, "  %s\n", m.Command)
+	list := slices.Clone(p.Pending)
+	slices.SortStableFunc(list, func(a, b client.Missing) int {
+		return cmp.Or(cmp.Compare(rankOf(b.Status), rankOf(a.Status)), cmp.Compare(a.SeeWith, b.SeeWith))
+	})
+	for i, m := range list {
+		fmt.Fprintln(out, m.Sentence)
+		if m.SeeWith != "" && (i+1 == len(list) || list[i+1].SeeWith != m.SeeWith) {
+			fmt.Fprintf(out, "  see it with %s\n", m.SeeWith)
 		}
 	}
 	if p.Note != "" {
 		fmt.Fprintf(out, "note: %s\n", p.Note)
 	}
-	fmt.Fprintln(out, "not shown prospectively: only candles after the seal cannot be known to the program "+
-		"(governance shadow)")
+	fmt.Fprintln(out, p.Prospective)
 }
+
+// rankOf is how bad a status of a gate is.
+func rankOf(status string) int { return slices.Index([]string{"missing", "expired", "failed"}, status) }
 
 // localPlane is a control plane that runs for the time of one command.
 type localPlane struct {

@@ -83,8 +83,11 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, &unreachable{fmt.Errorf("%s %s: %s", method, path, resp.Status)}
 	}
 	e := refused.Error
-	text := strings.Join(slices.DeleteFunc([]string{e.Message, e.Details.Reason, e.Details.Pointer},
-		func(s string) bool { return s == "" }), " ")
+	text, at := e.Message, slices.DeleteFunc([]string{e.Details.Reason, e.Details.Pointer},
+		func(s string) bool { return s == "" })
+	if len(at) > 0 {
+		text += " (" + strings.Join(at, ", ") + ")"
+	}
 	if hint := hints[e.Code+e.Details.Reason]; hint != "" {
 		text += "; " + hint
 	}
@@ -96,8 +99,9 @@ var hints = map[string]string{
 	string(bundle.InvalidSignature): "the plane does not count this key, or counts no key: whoever " +
 		"runs it enters it with governance keys trust, and sends a SIGHUP",
 	"INVALID_ATTESTATIONself_approval": "another person has to sign",
-	"INVALID_ATTESTATIONrole":          "trust.json does not give this key the role that this takes",
-	"INVALID_ATTESTATIONexpired":       "look at --valid and at this machine's clock",
+	"INVALID_ATTESTATIONrole": "sign with another key, or have the role given to this one (governance keys " +
+		"trust --role)",
+	"INVALID_ATTESTATIONexpired": "look at --valid and at this machine's clock",
 	store.Corrupt: "whoever runs the plane looks at its log with governance verify " +
 		"--log",
 	store.Rollback: "whoever runs the plane puts the newest copy of its log back",

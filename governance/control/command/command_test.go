@@ -162,7 +162,10 @@ func TestToLiveAndBack(t *testing.T) {
 
 	d.as("host", 0, "incident", id, "--open", "inc-1", "--severity", "critical")
 	d.stands(id, "live/suspended")
-	d.as("host", 1, "incident", id, "--close", "inc-1") // a host may not close
+	if out := d.as("host", 1, "incident", id, "--close", "inc-1"); !strings.Contains(out, "has only the role "+
+		"host, which does not sign this (role, /attestations/0/payload); sign with another key") {
+		t.Error(out)
+	}
 	d.as("otto", 0, "incident", id, "--close", "inc-1")
 	d.as("rita", 0, "approve", id, "--resume", "--role", "risk")
 	d.as("anna", 0, "approve", id, "--resume", "--role", "approver")

@@ -106,11 +106,14 @@ func (s *ShadowResult) Drifted() bool { return s.Drift.Peak >= evalue.DriftBar }
 // Missing reports whether a day has been due for more than 48 h.
 func (s *ShadowResult) Missing(now time.Time) bool { return !s.Due.IsZero() && !now.Before(s.Due) }
 
-// NotShown is why nothing is known of a revision whose days have not begun.
-const NotShown = "not shown prospectively: no day after the seal was played (governance shadow)"
+// NotShown begins what is said of a revision that unseen days have not shown to earn anything.
+const NotShown = "not shown prospectively: "
 
-// notBegun is why there can be no days of a revision yet.
-const notBegun = "not shown prospectively: no lab has signed the bundle, with which its days begin"
+// Why there are no days of a revision: they were not played, or cannot be yet.
+const (
+	notPlayed = NotShown + "no day after the seal was played (governance shadow)"
+	notBegun  = NotShown + "no lab has signed the bundle, with which its days begin"
+)
 
 // shadow passes when enough days after the seal show an edge. It waits for more, has expired
 // while a day is missing, and fails for ever after a loss beyond twice the declared bound.
@@ -118,11 +121,11 @@ const notBegun = "not shown prospectively: no lab has signed the bundle, with wh
 func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	s := e.Shadow
 	if s == nil || s.Days == 0 && !s.Ruined {
-		reason := NotShown
+		reason := notPlayed
 		if s != nil && s.Unsigned {
 			reason = notBegun
 		} else if s != nil && s.InDispute > 0 {
-			reason = "not shown prospectively: no day is undisputed" + s.inDispute()
+			reason = NotShown + "no day is undisputed" + s.inDispute()
 		}
 		return Result{Verdict: Pending, Op: ">=", Threshold: g.Evidence, Reason: reason}
 	}

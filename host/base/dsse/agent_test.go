@@ -1,6 +1,7 @@
 package dsse_test
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -169,15 +171,16 @@ func TestAgentThatDoesNotSign(t *testing.T) {
 	refused("a signature of something else", err, "not a signature of this key")
 }
 
-// TestOpenSSHAgent is the same with the agent of OpenSSH, where it is installed.
-func TestOpenSSHAgent(t *testing.T) {
+// openSSH starts the agent of OpenSSH, where it is installed.
+func openSSH(t *testing.T, args ...string) agent.ExtendedAgent {
+	t.Helper()
 	program, err := exec.LookPath("ssh-agent")
 	if err != nil {
 		t.Skip("ssh-agent is not installed")
 	}
 	socket := filepath.Join(t.TempDir(), "s")
 	t.Setenv("SSH_AUTH_SOCK", socket)
-	cmd := exec.Command(program, "-D", "-a", socket)
+	cmd := exec.Command(program, append(args, "-D", "-a", socket)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -195,9 +198,14 @@ func TestOpenSSHAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { _ = conn.Close() })
+	return agent.NewClient(conn)
+}
+
+// TestOpenSSHAgent is the same with the agent of OpenSSH.
+func TestOpenSSHAgent(t *testing.T) {
+	real := openSSH(t)
 	p256, log := agentKeys()
-	real := agent.NewClient(conn)
 	for _, key := range []any{p256, log} {
 		if err := real.Add(agent.AddedKey{PrivateKey: key, Comment: "TEST ONLY"}); err != nil {
 			t.Fatal(err)
@@ -210,6 +218,48 @@ func TestOpenSSHAgent(t *testing.T) {
 	if _, err := dsse.ReadKey(place(t, p256)); err == nil || !strings.Contains(err.Error(), "it is locked") {
 		t.Errorf("locked: %v", err)
 	}
+}
+
+// TestPKCS11 is the same with the P-256 key on a PKCS#11 token, that of SoftHSM where it is installed; its
+// module is ASSAY_SOFTHSM, or that of Debian. The Ed25519 key is in the agent: OpenSSH 9 shows none of a token.
+func TestPKCS11(t *testing.T) {
+	module := cmp.Or(os.Getenv("ASSAY_SOFTHSM"), "/usr/lib/softhsm/libsofthsm2.so")
+	module, err := filepath.EvalSymlinks(module) // the agent compares what the name leads to
+	if err != nil {
+		t.Skip("SoftHSM is not installed")
+	}
+	dir := t.TempDir()
+	path := func(name, text string, mode fs.FileMode) string {
+		at := filepath.Join(dir, name)
+		if err := os.WriteFile(at, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	t.Setenv("SOFTHSM2_CONF", path("conf", "directories.tokendir = "+dir+"\n", 0o600))
+	t.Setenv("SSH_ASKPASS", path("pin", "#!/bin/sh\necho 87654321\n", 0o700))
+	t.Setenv("SSH_ASKPASS_REQUIRE", "force")
+	p256, log := agentKeys()
+	text, err := dsse.PrivatePEM(p256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := openSSH(t, "-P", filepath.Dir(module)+"/*")
+	if err := real.Add(agent.AddedKey{PrivateKey: log, Comment: "TEST ONLY"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"softhsm2-util", "--module", module, "--init-token", "--free", "--label", "t", "--so-pin", "12345678",
+			"--pin", "87654321"},
+		{"softhsm2-util", "--module", module, "--import", path("key", string(text), 0o600), "--token", "t",
+			"--label", "statement", "--id", "01", "--pin", "87654321"},
+		{"ssh-add", "-s", module},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	signs(t, p256, log)
 }
 
 // FuzzAgent: whatever an agent answers, a key of it is refused or signs.

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -264,6 +265,18 @@ func (t *Test) Informs() string {
 		return ""
 	}
 	return strings.ToUpper(said[:1]) + said[1:] + "."
+}
+
+// Say is what a test has to say whatever its verdict: its Sentence, of one that passed no more than that
+// it did not refute, of one that only describes what it Informs of.
+func (t *Test) Say() string {
+	switch {
+	case t.Verdict == Skipped:
+		return "Not tested: whether " + t.Claim + t.because() + "."
+	case t.Verdict == Pass && t.Class != Description:
+		return strings.TrimSpace("Not refuted: that " + t.Claim + ". " + t.Informs())
+	}
+	return cmp.Or(t.Sentence(), t.Informs(), "About whether "+t.Claim+": nothing to add.")
 }
 
 // Shown is the verdict as a reader should take it: a failed test of class W warns.

@@ -60,6 +60,24 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%q, want %q", said, want)
 		}
 	}
+	noted := of(capacity.ID, judge.Pass, "", "")
+	noted.Note = "its orders are small"
+	for want, got := range map[string]*judge.Test{
+		"Not shown: that it is better than holding, because it is not.": of(
+			buyandhold.ID, judge.Warn, "x", "it is not"),
+		"Not refuted: that it is better than holding.": of(
+			buyandhold.ID, judge.Pass, "", ""),
+		"Not refuted: that the market has the volume for its orders. Its orders are small.": noted,
+		"Not tested: whether no single symbol carries the profit (single symbol).": tests.Skip(
+			symbolholdout.ID, judge.SingleSymbol),
+		"It earns less backwards.": of(timereversal.ID, judge.Pass, "", "it earns less backwards"),
+		"About whether it depends on the direction of time: nothing to add.": of(
+			timereversal.ID, judge.Pass, "", ""),
+	} {
+		if said := tests.Current(got).Say(); said != want {
+			t.Errorf("%q, want %q", said, want)
+		}
+	}
 	reversed := of(timereversal.ID, judge.Fail, "x", "the program failed")
 	if reversed.Sentence() != "" || reversed.Informs() != "The program failed." ||
 		of(judge.CostStress.ID, judge.Fail, "x", "d").Informs() != "" {

@@ -70,7 +70,7 @@ const candidate = (id, verification = "sealed") => ({
 const checkpoint = { origin: hostile, size: 1200, root_sha256: "7a".repeat(32), remembered: 1100 };
 const reading = (document, ok = true) => ({ document, read_at: "2026-11-20T12:00:00.000Z", age_seconds: ok ? 0 : 5400, reachable: ok, reason: ok ? "" : hostile, verified: { ok, reason: ok ? "" : hostile, entry: ok ? { index: 6, type: "stage-decision/v1", leaf_sha256: "00" } : null, checkpoint: ok ? checkpoint : null } });
 const gates = ["pass", "fail", "pending", "expired", "waived", "not_applicable", "pass"].map((verdict, i) => ({ gate_id: i === 1 ? hostile : "gate." + i, verdict, reason: hostile }));
-const missing = [{ experiment_id: "pe-1", gate_id: hostile, stage: "canary", status: "missing", reason: hostile, command: "lab falsify sma-cross --candidate " + cr("2"), then: "lab candidate pack " + hostile }];
+const missing = [{ experiment_id: "pe-1", gate_id: hostile, stage: "canary", status: "missing", reason: hostile, command: "lab falsify sma-cross --candidate " + cr("2"), then: "lab candidate pack " + hostile, sentence: `Not shown: that ${hostile}.`, see_with: "lab report run_a" }];
 const approvals = { required: [{ role: "risk", count: 1 }, { role: "any", count: 1 }], excluded: [hostile], granted: [{ principal: hostile, role: "risk" }], missing: 1 };
 
 /** What the control plane says of a revision, by the parts of a path. */
@@ -81,7 +81,7 @@ function judged(kind, id) {
   if (kind === "promotion-plans") return reading({ stage: next[stage], verdict: "fail", gates, approvals });
   if (kind === "pending-experiments") return reading({ experiments: missing });
   const open_incidents = stage_status === "suspended" ? [{ incident_id: hostile, severity: "critical", reason: hostile }] : [];
-  return reading({ candidate_revision_id: id, stage, stage_status, next_stage: next[stage], assurance: "signed", evidence_valid_until: "2027-02-17T12:30:00Z", open_incidents, history: [] }, id !== cr("4"));
+  return reading({ candidate_revision_id: id, stage, stage_status, next_stage: next[stage], assurance: "signed", evidence_valid_until: "2027-02-17T12:30:00Z", open_incidents, history: [], shadow: { reason: "not shown prospectively: " + hostile } }, id !== cr("4"));
 }
 
 const list = (items) => ({ items, next_cursor: null, total: items.length });

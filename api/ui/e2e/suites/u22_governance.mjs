@@ -47,7 +47,8 @@ export default async function governance(t) {
     await open.focus();
     await visit.page.keyboard.press("Enter");
     const commands = (await card.locator(".missing code").allInnerTexts()).map((s) => s.trim());
-    assert.deepEqual(commands, missing.experiments.flatMap((e) => [e.command, e.then].filter(Boolean)));
+    assert.deepEqual(commands, missing.experiments.flatMap((e) => [...new Set([e.see_with, e.command, e.then])].filter(Boolean)));
+    await card.getByText(missing.experiments[0].sentence).first().waitFor();
     await card.locator("summary", { hasText: "Signatures" }).click();
     await card.getByText("Nobody: this stage is entered without approvals.").waitFor();
     assert.ok((await card.ariaSnapshot()).includes(plan.gates[0].gate_id + ": "), "a gate is read out");

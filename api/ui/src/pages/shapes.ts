@@ -56,8 +56,8 @@ export interface PromotionState {
   assurance: string;
   evidence_valid_until: string | null;
   open_incidents: { incident_id: string; severity: string; reason: string }[];
-  /** Of days after the seal; days in dispute only where there are any. */
-  shadow?: { days_in_dispute?: number; compared?: Beside[] } | null;
+  /** Of days after the seal, reason in words; days in dispute only where there are any. */
+  shadow?: { reason?: string; days_in_dispute?: number; compared?: Beside[] } | null;
   history: { seq: number; at: string; to: string; reason: string }[];
 }
 
@@ -76,6 +76,9 @@ export interface Missing {
   reason: string;
   command: string;
   then: string | null;
+  /** What is not shown and why, and the command that shows it; not of an earlier plane. */
+  sentence?: string;
+  see_with?: string;
 }
 
 export interface List<T> {

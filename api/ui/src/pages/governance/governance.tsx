@@ -141,6 +141,7 @@ function Judged({ of: c, reading: { document: s, reachable, age_seconds, verifie
       {!reachable && <p class="stale">As of {age(age_seconds)}.</p>}
       <p class="proof" data-sign={shown.sign}><Icon name={({ good: "check", bad: "cross", open: "ring" } as const)[shown.sign]} /><bdi>{shown.text}</bdi></p>
       {s.open_incidents.length > 0 && <ul class="notes" aria-label="Open incidents">{s.open_incidents.map((i) => <li key={i.incident_id}><Icon name="warn" /> <bdi>{i.severity} incident {i.incident_id}: {i.reason}</bdi></li>)}</ul>}
+      {s.shadow?.reason && s.stage !== "research" && <p class="caption">Days after the seal: <bdi>{s.shadow.reason}</bdi></p>}
       {s.shadow?.days_in_dispute && <p class="stale">{f.count(s.shadow.days_in_dispute)} {s.shadow.days_in_dispute === 1 ? "day" : "days"} in dispute: a second fetcher was given other candles.</p>}
       {s.shadow?.compared && <ul class="notes" aria-label="Runs beside their shadow">{s.shadow.compared.map((b) => <li key={b.run_id}><bdi>{beside(b)}</bdi></li>)}</ul>}
       {aim && <Towards revision={c.candidate_revision_id} name={c.candidate_id} stage={aim} now={s.stage} />}
@@ -164,8 +165,8 @@ function Towards({ revision, name, stage, now }: { revision: string; name: strin
           <ul class="missing">
             {left.map((m) => (
               <li key={m.experiment_id}>
-                <strong><bdi>{m.gate_id}</bdi></strong> {m.status}: <bdi>{m.reason}</bdi>
-                {[m.command, m.then].map((line) => line && <span key={line} class="repeat"><code><bdi>{line}</bdi></code><Copy text={line} what={`command for ${m.gate_id}`} /></span>)}
+                <strong><bdi>{m.gate_id}</bdi></strong> {m.status}: <bdi>{m.sentence ?? m.reason}</bdi>
+                {[...new Set([m.see_with, m.command, m.then])].map((line) => line && <span key={line} class="repeat"><code><bdi>{line}</bdi></code><Copy text={line} what={`command for ${m.gate_id}`} /></span>)}
               </li>
             ))}
           </ul>
