@@ -482,6 +482,9 @@ type Drill struct {
 	Metadata string `json:"metadata,omitempty" is:"free"`
 }
 
+// Passed reports whether the kill switch worked.
+func (d *Drill) Passed() bool { return d.Result == "pass" }
+
 // Incident opens or closes one.
 type Incident struct {
 	Common

@@ -52,6 +52,9 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	}
 	for i, drill := range d.drills {
 		if w.signatureCounts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
+			if disinterested(w) && bundle.Among(interestedIn(w, r), d.drillBy[i].Principal) {
+				drill.Own = d.drillBy[i].Principal
+			}
 			e.Drills = append(e.Drills, drill)
 		}
 	}

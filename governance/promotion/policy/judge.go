@@ -202,9 +202,14 @@ func freshness(g *Gate, e *Evidence, now time.Time) Result {
 
 func (r *Result) drill(g *Gate, e *Evidence, now time.Time) {
 	var last *Drill
+	own := ""
 	for i := range e.Drills {
 		d := &e.Drills[i]
 		if d.Drill != g.Drill || e.Strict && !d.Proven && d.Pass {
+			continue
+		}
+		if d.Own != "" && d.Pass {
+			own = ": that of " + d.Own + ", whose revision it is, does not count"
 			continue
 		}
 		// Of two at the same moment the one that failed counts.
@@ -214,7 +219,7 @@ func (r *Result) drill(g *Gate, e *Evidence, now time.Time) {
 		}
 	}
 	if last == nil {
-		r.worse(Pending, g.Drill, "there was no drill of "+g.Drill+" with the record of its run")
+		r.worse(Pending, g.Drill, "there was no drill of "+g.Drill+" with the record of its run"+own)
 		return
 	}
 	r.Evidence = []Piece{last.Piece}
