@@ -308,7 +308,8 @@ const RulesWitnessed = 7
 const RulesIndependent = 8
 
 // RulesDisinterested is the version of the rules under which it does not matter when somebody comes to own
-// or pack what their days, drills and replays are about: they vouch for it from then on no more.
+// or pack what their days, drills and replays are about: they vouch for it from then on no more. It is
+// also that under which unseen candles lift what was too good to be true.
 const RulesDisinterested = 9
 
 // RulesNewest is the version that this program judges a log by from where it first writes to it.

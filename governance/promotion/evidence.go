@@ -16,7 +16,8 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
 		Rules: policy.Rules{Strict: w.strict(), Prospective: prospective(w), Engines: w.engines,
-			Challenged: w.rules >= RulesChallenge, Witnessed: witnessed(w)},
+			Challenged: w.rules >= RulesChallenge, Witnessed: witnessed(w),
+			Lifts: disinterested(w)},
 		Portfolio: policy.Portfolio{
 			Self:   func() policy.Member { return member(w, r) },
 			Others: func() []policy.Member { return members(w, r) },

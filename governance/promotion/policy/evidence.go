@@ -106,6 +106,8 @@ type Rules struct {
 	// Witnessed makes days count by when they were witnessed and stated, warnings by their reason,
 	// and each claimed timeframe by its own attacked baseline.
 	Witnessed bool
+	// Lifts makes unseen candles lift that a result is too good to be true.
+	Lifts bool
 	// Engines are the programs that the plane lists, by SHA-256.
 	Engines []string
 }

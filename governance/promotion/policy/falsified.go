@@ -8,15 +8,20 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/host/base/evalue"
 )
 
-// figureLeftOut is how many tests a user has left out of a falsification.
-const figureLeftOut = "tests_left_out"
+// figureLeftOut is how many tests a user has left out of a falsification, figureReserves how many other
+// reasons one has that plausibility alone has refuted.
+const (
+	figureLeftOut  = "tests_left_out"
+	figureReserves = "reserves"
+)
 
 // falsified passes when every falsification came to at_most or better. One that came to a
 // warning where a pass is asked for still passes if only accepted tests warn and the e-value
-// of unseen candles is large enough; until then it waits. A refuted one fails, an
-// inconclusive one waits.
+// of unseen candles is large enough; until then it waits. A refuted one fails, unless it is only too
+// good to be true: then it waits for unseen candles. An inconclusive one waits.
 func falsified(g *Gate, e *Evidence, now time.Time) Result {
 	runs := e.with(bundle.RoleFalsification)
 	blame := string(bundle.RoleFalsification)
@@ -37,6 +42,8 @@ func falsified(g *Gate, e *Evidence, now time.Time) Result {
 			r.Observed = f.Overall
 		}
 		switch {
+		case f.Overall == overallFail && e.liftable(&read):
+			r.tooGood(g, e, now, &runs[i], read)
 		case f.Overall == overallFail:
 			r.Verdict, r.Blame = Fail, blame
 			r.Reason = fmt.Sprintf("%s refutes: %s", runs[i].RunID, strings.Join(f.Failed(), ", "))
@@ -63,6 +70,37 @@ const (
 
 func badness(overall string) int {
 	return slices.Index([]string{overallPass, overallWarn, "inconclusive", overallFail}, overall)
+}
+
+// liftable reports whether a falsification refutes nothing but that its result can be true, with every
+// other test made as usual.
+func (e *Evidence) liftable(read *bundle.RunEvidence) bool {
+	if !e.Lifts || read.Derived == nil || !read.Falsification.TooGood() || read.Falsification.Open() {
+		return false
+	}
+	reserves, known := read.Derived.Figures[figureReserves]
+	return known && reserves == 0 && read.Derived.Figures[figureLeftOut] == 0
+}
+
+// tooGood judges a falsification that refutes nothing else: by its other tests, once unseen candles show
+// what was too good to be true. Until then, and while a day is missing, it waits: it demotes nothing.
+func (r *Result) tooGood(g *Gate, e *Evidence, now time.Time, run *Run, read bundle.RunEvidence) {
+	shown := e.prospective(now)
+	if r.Verdict == Fail {
+		return
+	}
+	if shown < evalue.LiveBar {
+		r.worse(Pending, "", fmt.Sprintf("%s refutes: plausibility, which E of %d on candles after the seal "+
+			"would lift; it is %.4g", run.RunID, evalue.LiveBar, shown))
+		return
+	}
+	if g.AtMost == overallPass && len(read.Falsification.Warned()) > 0 {
+		r.warned(g, shown, e.Witnessed, run, read)
+	}
+	if r.Verdict == Pass {
+		r.Reason = fmt.Sprintf("too good to be true, lifted by E of at least %d; %s", evalue.LiveBar,
+			r.Reason)
+	}
 }
 
 // accepted are the reasons for which the warnings of a test that a policy accepts are: what cannot be
