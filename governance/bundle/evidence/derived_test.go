@@ -186,6 +186,15 @@ func TestReservesBehindARefutation(t *testing.T) {
 		if got, known := r.Derived.Figures[FigureReserves]; got != c.want || known != c.known {
 			t.Errorf("%q, %s: %v", c.failed, c.reasons, r.Derived.Figures)
 		}
+		// Candles that the program was made with are known where they begin before the end of those.
+		start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+		for after, want := range map[time.Duration]float64{0: 0, time.Hour: 1} {
+			end := start.Add(after)
+			r.request.Start, r.request.TrainedUntil = start, &end
+			if err := r.derive(nil, a, none); err != nil || r.Derived.Figures[FigureKnown] != want {
+				t.Errorf("%v after their begin: %v, %v", after, r.Derived.Figures, err)
+			}
+		}
 	}
 }
 

@@ -12,11 +12,22 @@ import (
 )
 
 // figureLeftOut is how many tests a user has left out of a falsification, figureReserves how many other
-// reasons one has that plausibility alone has refuted.
+// reasons one has that plausibility alone has refuted, figureKnown whether the program was made with some of
+// its candles.
 const (
 	figureLeftOut  = "tests_left_out"
 	figureReserves = "reserves"
+	figureKnown    = "candles_known"
 )
+
+// known is why a falsification says nothing, "" for one on candles that the program was not made with.
+func known(run *Run, read *bundle.RunEvidence) string {
+	if read.Derived == nil || read.Derived.Figures[figureKnown] == 0 {
+		return ""
+	}
+	return run.RunID + " attacks candles that the program was made with: what it comes to is no evidence; " +
+		"let data.start of lab.json be after trained_until"
+}
 
 // falsified passes when every falsification came to at_most or better. One that came to a
 // warning where a pass is asked for still passes if only accepted tests warn and the e-value
@@ -48,6 +59,8 @@ func falsified(g *Gate, e *Evidence, now time.Time) Result {
 			r.Verdict, r.Blame = Fail, blame
 			r.Reason = fmt.Sprintf("%s refutes: %s", runs[i].RunID, strings.Join(f.Failed(), ", "))
 		case r.Verdict == Fail:
+		case known(&runs[i], &read) != "":
+			r.worse(Pending, blame, known(&runs[i], &read))
 		case f.Overall == overallPass, f.Overall == overallWarn && g.AtMost == overallWarn:
 		case f.Overall != overallWarn:
 			r.worse(Pending, blame, runs[i].RunID+" is "+f.Overall)
@@ -78,8 +91,9 @@ func (e *Evidence) liftable(read *bundle.RunEvidence) bool {
 	if !e.Lifts || read.Derived == nil || !read.Falsification.TooGood() || read.Falsification.Open() {
 		return false
 	}
-	reserves, known := read.Derived.Figures[figureReserves]
-	return known && reserves == 0 && read.Derived.Figures[figureLeftOut] == 0
+	figures := read.Derived.Figures
+	reserves, counted := figures[figureReserves]
+	return counted && reserves == 0 && figures[figureLeftOut] == 0 && figures[figureKnown] == 0
 }
 
 // tooGood judges a falsification that refutes nothing else: by its other tests, once unseen candles show

@@ -192,6 +192,45 @@ func TestWhatWasTooGoodToBeTrue(t *testing.T) {
 	}
 }
 
+// TestCandlesThatTheProgramWasMadeWith: neither the verdict nor a number of a falsification on them passes,
+// and the gate says what to do; a refutation stays one.
+func TestCandlesThatTheProgramWasMadeWith(t *testing.T) {
+	for overall, want := range map[string]policy.Verdict{
+		"pass": policy.Pending, "warn": policy.Pending, "fail": policy.Fail,
+	} {
+		figures := map[string]float64{"tests_left_out": 0, "dsr_max": 0.99, "holding_high": 0.1}
+		e := &policy.Evidence{
+			Rules: policy.Rules{Strict: true, Witnessed: true, Prospective: true}, Verified: true,
+			Runs: []policy.Run{{Run: bundle.Run{RunID: "base", Role: bundle.RoleBaseline}},
+				{Run: bundle.Run{RunID: "attack", Role: bundle.RoleFalsification}}},
+			Read: map[string]bundle.RunEvidence{"base": {}, "attack": {
+				Falsification: &bundle.Falsification{BaseRunID: "base", Overall: overall},
+				Derived:       &bundle.Derived{Figures: figures},
+			}},
+			Lookup: func(string) (any, bool) { return nil, false },
+		}
+		for _, g := range policy.Default().Stage(bundle.Paper).Gates {
+			if g.Kind != policy.Falsified && g.Metric != "dsr_max" && g.Metric != "holding_high" {
+				continue
+			}
+			delete(figures, "candles_known")
+			before := policy.Judge(&g, bundle.Paper, e, now)
+			figures["candles_known"] = 1
+			got, wanted, words := policy.Judge(&g, bundle.Paper, e, now), want, ""
+			if g.Kind != policy.Falsified {
+				wanted = policy.Pending
+			}
+			if wanted == policy.Pending {
+				words = "attack attacks candles that the program"
+			}
+			if overall != "fail" && before.Verdict != policy.Pass || got.Verdict != wanted ||
+				!strings.Contains(got.Reason, words) {
+				t.Errorf("%s, %s: %s, then %s: %s", overall, g.ID, before.Verdict, got.Verdict, got.Reason)
+			}
+		}
+	}
+}
+
 // TestGatesOfTheDefaultAreRefused names what is wrong with a changed gate of the policy that is
 // built in.
 func TestGatesOfTheDefaultAreRefused(t *testing.T) {

@@ -364,6 +364,9 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 		} else if len(values) == 0 && r.Verdict == Pass {
 			r.Verdict, r.Blame, r.Reason = Pending, string(runs[i].Role),
 				fmt.Sprintf("run %s has no %s", runs[i].RunID, g.Metric)
+			if read := e.Read[runs[i].RunID]; read.Falsification != nil {
+				r.Reason = cmp.Or(known(&runs[i], &read), r.Reason)
+			}
 		}
 		for _, v := range values {
 			seen = append(seen, v)
@@ -387,7 +390,8 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 // derived is the number of a gate that is not declared but derived from the files of a run.
 func (e *Evidence) derived(run *Run, g *Gate) (float64, bool) {
 	d := e.Read[run.RunID].Derived
-	if _, declared := run.Summary[g.Metric]; declared || d == nil || len(g.SplitKinds) > 0 {
+	if _, declared := run.Summary[g.Metric]; declared || d == nil || len(g.SplitKinds) > 0 ||
+		d.Figures[figureKnown] > 0 {
 		return 0, false
 	}
 	x, ok := d.Figures[g.Metric]

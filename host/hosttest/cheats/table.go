@@ -290,7 +290,7 @@ func declared(same func(id, attack, wanted, test string) Row) []Row {
 		same("34'", "the same, its reason changed in the file, replayed", "gate fails",
 			j+"TestAReasonThatIsMadeUp"),
 		same("34''", "looser thresholds behind a result too good to be true, then E of 20", "gate fails",
-			"governance/promotion/policy TestWhatWasTooGoodToBeTrue"),
+			j+"TestWhatWasTooGoodToBeTrue"),
 	}
 }
 
