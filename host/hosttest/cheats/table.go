@@ -291,6 +291,10 @@ func declared(same func(id, attack, wanted, test string) Row) []Row {
 			j+"TestAReasonThatIsMadeUp"),
 		same("34''", "looser thresholds behind a result too good to be true, then E of 20", "gate fails",
 			j+"TestWhatWasTooGoodToBeTrue"),
+		same("35", "declares an input, so that no candle is moved to another day", "fail: metamorphic",
+			"lab/cmd/testdata/prove/inputs.txtar"),
+		same("36", "declares trained_until, and is attacked on candles before it", "gates pending",
+			j+"TestCandlesThatTheProgramWasMadeWith"),
 	}
 }
 
