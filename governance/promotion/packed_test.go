@@ -175,3 +175,19 @@ func TestARunComparedByOnesOwn(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestTwoPackersAreOneSide: who has packed the same runs cannot be the other side of a packer's commitment.
+func TestTwoPackersAreOneSide(t *testing.T) {
+	for rules, want := range map[int64]string{
+		promotion.RulesIndependent: "", promotion.RulesDisinterested: bundle.ReasonOrder,
+	} {
+		p := challenged(t, rules)
+		id := p.submit(p.proven(candles), signature("packer"))
+		p.submit(p.proven(candles, version("1.0.1")), signature("replayer"))
+		packs, shows := p.sides("packer", id, "n1", "decisions")
+		again, _ := p.sides("replayer", id, "n2", "decisions")
+		p.say(id, packs, again)
+		p.wants(id, shows, want)
+		p.sameAgain(id)
+	}
+}
