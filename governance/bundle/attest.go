@@ -36,6 +36,10 @@ type Judge struct {
 	// Excluded are principals that may not approve besides owner, requested_by and
 	// whoever signs the bundle in the same body: those that packed it before.
 	Excluded []string
+	// Interested are principals that, like those, vouch for nothing that the bundle runs: by days after the
+	// seal, or by a drill that passed. Alone lets them: they are everybody there is.
+	Interested []string
+	Alone      bool
 	// Recorded reports whether an attestation of this bundle was taken before, by its
 	// PAESHA256 and KeyID; nil where none was. What was taken is not judged again: who
 	// posts the same body later gets the same answer.
@@ -65,7 +69,7 @@ func (p *Post) Attestations(j Judge) ([]Attestation, *Error) {
 	if r.Failed() {
 		return nil, r.Err()
 	}
-	if err := j.selfApproval(p, all); err != nil {
+	if err := j.ownStatements(p, all); err != nil {
 		return nil, err
 	}
 	return all, nil
@@ -218,25 +222,55 @@ func (s *ParsedStatement) within(roles []string) bool {
 	return s.Statement.PredicateType != TypeBundle || any(TrustLab)
 }
 
-// selfApproval refuses approvals by those who asked for them. It looks at the whole body, so
-// that the order of its attestations does not matter.
-func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
+// ownStatements refuses what nobody says of their own: approvals, days after the seal, and drills that
+// passed. It looks at the whole body, so that the order of its attestations does not matter.
+func (j Judge) ownStatements(p *Post, all []Attestation) *Error {
 	own := append([]string{p.Bundle.Candidate.Owner, p.Bundle.SealRequest.RequestedBy}, j.Excluded...)
 	for _, a := range all {
 		if a.Parsed.Statement.PredicateType == TypeBundle {
 			own = append(own, a.Principal)
 		}
 	}
-	for _, a := range all {
-		if _, ok := a.Parsed.Predicate.(*Approval); ok && !a.Known &&
-			slices.ContainsFunc(own, func(s string) bool {
-				return SamePrincipal(s, a.Principal)
-			}) {
-			return refuseAttestation(ReasonSelfApproval, a.Pointer+"/payload",
-				"owner, requester and packer may not approve")
+	for i := range all {
+		if all[i].Known {
+			continue
+		}
+		if err := j.ownStatement(&all[i], own); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (j Judge) ownStatement(a *Attestation, own []string) *Error {
+	at := a.Pointer + "/payload"
+	vouches := func(code Code, what string) *Error {
+		if j.Alone || !Among(own, a.Principal) && !Among(j.Interested, a.Principal) {
+			return nil
+		}
+		e := field.Refuse(code, at, "%s owns, asked for or packed what is played, or another revision of "+
+			"its family: %s somebody else", a.Principal, what)
+		e.Reason = ReasonOwn
+		return e
+	}
+	switch said := a.Parsed.Predicate.(type) {
+	case *Approval:
+		if Among(own, a.Principal) {
+			return refuseAttestation(ReasonSelfApproval, at, "owner, requester and packer may not approve")
+		}
+	case *Shadow:
+		return vouches(InvalidShadow, "its days are stated by")
+	case *Drill:
+		if said.Passed() {
+			return vouches(InvalidDrill, "that its kill switch has worked is said by")
+		}
+	}
+	return nil
+}
+
+// Among reports whether a principal is one of a list.
+func Among(list []string, principal string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return SamePrincipal(s, principal) })
 }
 
 // SamePrincipal reports whether two names are of one person: case and blanks around them

@@ -307,6 +307,22 @@ func (f *Falsification) Failed() []string {
 	return list
 }
 
+// testPlausibility is the test that refutes what is too good to be true.
+const testPlausibility = "plausibility"
+
+// TooGood reports whether it refutes nothing but that the result can be true.
+func (f *Falsification) TooGood() bool {
+	failed := f.Failed()
+	return len(failed) == 1 && failed[0] == testPlausibility
+}
+
+// Open reports whether a gate of it is neither passed, failed nor a warning.
+func (f *Falsification) Open() bool {
+	return slices.ContainsFunc(f.Tests, func(t TestVerdict) bool {
+		return t.Class == TestGate && (t.Verdict == "inconclusive" || t.Verdict == "error")
+	})
+}
+
 // Warned are the tests that warn, in their order: of class W also those that failed.
 func (f *Falsification) Warned() []TestVerdict {
 	var list []TestVerdict
@@ -481,6 +497,9 @@ type Drill struct {
 	// Metadata is the text of the run's metadata.json; "" in statements of earlier versions.
 	Metadata string `json:"metadata,omitempty" is:"free"`
 }
+
+// Passed reports whether the kill switch worked.
+func (d *Drill) Passed() bool { return d.Result == "pass" }
 
 // Incident opens or closes one.
 type Incident struct {

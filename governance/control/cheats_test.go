@@ -3,7 +3,6 @@ package control_test
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -111,10 +110,11 @@ func refusedAt(t *testing.T, p *planetest.Plane, name string, doc *bundle.Docume
 }
 
 // TestDaysOfOnesOwn: a key with the role of a worker states nothing about what its own person has packed,
-// whatever other key that was signed with.
+// whatever other key that was signed with, nor about its family.
 func TestDaysOfOnesOwn(t *testing.T) {
 	p := plane(t, planetest.Options{Policy: policy.Default(), Trust: planetest.Trust(1, func(t *bundle.Trust) {
 		t.Keys = append(t.Keys, planetest.TrustKey("packer", "second", bundle.TrustShadow),
+			planetest.TrustKey("ruth", "third", bundle.TrustLab, bundle.TrustShadow),
 			planetest.TrustKey("shadow-1", "shadow-1", bundle.TrustShadow))
 	})})
 	doc := planetest.Good(p.Now(), planetest.Earning)
@@ -123,11 +123,41 @@ func TestDaysOfOnesOwn(t *testing.T) {
 	p.Advance(first.Add(2*24*time.Hour + 4*time.Hour).Sub(p.Now()))
 	own := fetched(doc, first, nil)
 	own.By = "second"
-	if a, err := p.Submit(doc, own); err != nil || a.Status != http.StatusBadRequest ||
-		a.Code() != string(bundle.InvalidShadow) || !strings.Contains(string(a.Body), bundle.ReasonOwn) {
-		t.Errorf("%d %s, %v", a.Status, a.Body, err)
-	}
+	refusedFor(t, p, doc, own, string(bundle.InvalidShadow), bundle.ReasonOwn)
+	other := planetest.Good(p.Now(), planetest.Earning, func(b *bundle.Bundle) {
+		b.Strategy.Version = "1.0.9"
+	})
+	submit(t, p, http.StatusCreated, other, planetest.Said{By: "third", Type: bundle.TypeBundle,
+		Predicate: map[string]any{}})
+	own.By = "third"
+	refusedFor(t, p, doc, own, string(bundle.InvalidShadow), bundle.ReasonOwn)
 	submit(t, p, http.StatusCreated, doc, fetched(doc, first, nil))
+}
+
+// TestDrillsOfOnesOwn: whoever has packed a program, before, in the same body or another revision of its
+// family, does not say that its kill switch works, whatever key they say it with; that it does not, they may.
+func TestDrillsOfOnesOwn(t *testing.T) {
+	p := plane(t, planetest.Options{Trust: planetest.Trust(1, func(t *bundle.Trust) {
+		t.Keys = append(t.Keys, planetest.TrustKey("packer", "second", bundle.TrustOperator),
+			planetest.TrustKey("otto", "third", bundle.TrustLab))
+	})})
+	doc := planetest.Good(p.Now())
+	drill := func(doc *bundle.Document, by, result string) planetest.Said {
+		d := planetest.Drill(doc, p.Now(), result)
+		return planetest.Said{By: by, Type: bundle.TypeDrill, Predicate: d}
+	}
+	if a, err := p.Submit(doc, planetest.Signed(), drill(doc, "second", "pass")); err != nil ||
+		a.Code() != string(bundle.InvalidDrill) || p.Store.Size() != 3 {
+		t.Fatalf("%s, %v, %d entries", a.Body, err, p.Store.Size())
+	}
+	submit(t, p, http.StatusCreated, doc, planetest.Signed())
+	refusedFor(t, p, doc, drill(doc, "second", "pass"), string(bundle.InvalidDrill), bundle.ReasonOwn)
+	submit(t, p, http.StatusCreated, doc, drill(doc, "otto", "pass"), drill(doc, "second", "fail"))
+	sibling := planetest.Good(p.Now(), func(b *bundle.Bundle) { b.Strategy.Version = "1.0.9" })
+	submit(t, p, http.StatusCreated, sibling, planetest.Said{By: "third", Type: bundle.TypeBundle,
+		Predicate: map[string]any{}})
+	p.Advance(time.Minute)
+	refusedFor(t, p, doc, drill(doc, "otto", "pass"), string(bundle.InvalidDrill), bundle.ReasonOwn)
 }
 
 // TestTheFalsificationLeftOut: a baseline alone stays in research, although another person has replayed it.

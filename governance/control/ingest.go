@@ -136,8 +136,7 @@ type submission struct {
 
 	fresh     bool // is the file new to the log?
 	list      []bundle.Attestation
-	trust     *bundle.Trust // what list was judged by
-	excluded  []string
+	people    // what list was judged by
 	artifacts artifacts
 	warnings  []warning
 
@@ -150,7 +149,7 @@ func (s *submission) judge(ctx context.Context) error {
 	_, known := s.p.store.Submission(s.post.FileSHA256)
 	s.fresh = !known
 	err := s.p.store.Look(func(w *promotion.World, _ ledger.View) error {
-		s.trust, s.excluded = w.Trust(), w.Excluded(s.id)
+		s.people = s.peopleOf(w)
 		if s.fresh {
 			return s.mayBegin(w)
 		}
@@ -195,7 +194,7 @@ func (s *submission) attest(ctx context.Context, recorded func(paeSHA256, keyID 
 	}
 	list, refused := s.post.Attestations(bundle.Judge{
 		Trust: s.trust, Now: s.p.opts.Now(), Origin: s.p.store.Origin(), Excluded: s.excluded,
-		Recorded: recorded,
+		Interested: s.interested, Alone: s.alone, Recorded: recorded,
 	})
 	if refused != nil {
 		return refused
@@ -236,8 +235,8 @@ func (s *submission) checkDrills(ctx context.Context) error {
 // write appends what is new. What may have changed since it was judged is judged again.
 func (s *submission) write(ctx context.Context, t *store.Tx) error {
 	w := t.World()
-	if w.Trust() != s.trust || !slices.Equal(w.Excluded(s.id), s.excluded) {
-		s.trust, s.excluded = w.Trust(), w.Excluded(s.id)
+	if now := s.peopleOf(w); !now.equal(s.people) {
+		s.people = now
 		recorded := func(paeSHA256, keyID string) bool {
 			_, ok := t.Attested(&bundle.Attestation{PAESHA256: paeSHA256, KeyID: keyID})
 			return ok

@@ -1,12 +1,31 @@
 package control
 
 import (
+	"slices"
+
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/field"
 )
+
+// people are what the log knows of those who may say something of a revision.
+type people struct {
+	trust      *bundle.Trust
+	excluded   []string // from its approvals
+	interested []string // in what is said of its days and drills
+	alone      bool     // there is one person
+}
+
+func (s *submission) peopleOf(w *promotion.World) people {
+	return people{w.Trust(), w.Excluded(s.id), promotion.Interested(w, s.id), w.Policy().Solo}
+}
+
+func (p people) equal(o people) bool {
+	return p.trust == o.trust && p.alone == o.alone && slices.Equal(p.excluded, o.excluded) &&
+		slices.Equal(p.interested, o.interested)
+}
 
 // checkShadows holds what is new of shadows and of answers to challenges against what the log
 // expects.
@@ -19,8 +38,7 @@ func (s *submission) checkShadows(w *promotion.World) error {
 		var answer *bundle.ChallengeAnswer
 		switch said := s.list[i].Parsed.Predicate.(type) {
 		case *bundle.Shadow:
-			by := s.list[i].Principal
-			if refused := promotion.CheckShadow(w, s.id, by, said, at, s.p.opts.Now()); refused != nil {
+			if refused := promotion.CheckShadow(w, s.id, said, at, s.p.opts.Now()); refused != nil {
 				return refused
 			}
 			answer = said.Challenge

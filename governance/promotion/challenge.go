@@ -224,6 +224,7 @@ func (c challenges) view(r *revision) *ChallengeView {
 func (c challenges) executed(r *revision, list []answer, own answer) bool {
 	return dispute(list) == "" && slices.ContainsFunc(list, func(a answer) bool {
 		return a.kind == answerShadow && a.same(own) && !r.packs(a.by.Principal) &&
+			!(disinterested(c.w) && bundle.Among(interestedIn(c.w, r), a.by.Principal)) &&
 			!bundle.SamePrincipal(a.by.Principal, own.by.Principal)
 	})
 }

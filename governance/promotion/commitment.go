@@ -133,7 +133,7 @@ func (c challenges) mayReveal(r *revision, keyID string,
 // somebody who has not packed the revision.
 func (c challenges) opposed(r *revision, own *commitment) bool {
 	return c.commits(own) && r.committed(func(o *commitment) bool {
-		return c.commits(o) && r.packs(o.by.Principal) != r.packs(own.by.Principal)
+		return c.commits(o) && c.isPacker(r, o.by) != c.isPacker(r, own.by)
 	}) != nil
 }
 
@@ -142,13 +142,21 @@ func (c challenges) commits(o *commitment) bool {
 	return c.w.signatureCounts(o.by, bundle.TrustLab, bundle.TrustReplay)
 }
 
+// isPacker reports whether somebody is on the packer's side: has signed the revision or, by the rules of
+// RulesDisinterested, another one with a run of it.
+func (c challenges) isPacker(r *revision, by By) bool {
+	return r.packs(by.Principal) || slices.ContainsFunc(r.runs, func(run policy.Run) bool {
+		return bundle.Among(c.w.packed.runPackers(c.w, &run), by.Principal)
+	})
+}
+
 // confirmed reports whether an answer is that of both sides, by commitments alone.
 func (c challenges) confirmed(r *revision, list []answer, own answer) bool {
 	return own.kind == answerCommitted && dispute(list) == "" &&
 		!slices.ContainsFunc(list, func(a answer) bool { return a.kind == answerShadow && a.same(own) }) &&
 		slices.ContainsFunc(list, func(a answer) bool {
 			return a.kind == answerCommitted && a.decision == own.decision &&
-				r.packs(a.by.Principal) != r.packs(own.by.Principal)
+				c.isPacker(r, a.by) != c.isPacker(r, own.by)
 		})
 }
 
@@ -220,7 +228,7 @@ func (c challenges) commitments(r *revision, out *ChallengeView) {
 			continue
 		}
 		side := "replayer"
-		if r.packs(o.by.Principal) {
+		if c.isPacker(r, o.by) {
 			side = "packer"
 		}
 		sides[side] = true

@@ -20,12 +20,13 @@ type comparison struct {
 func (all lanes) comparedRuns(r *revision) []policy.Run {
 	known := all.laneOf(r).lane.compared
 	from := all.w.since.established
-	if len(known) == 0 && r.seq < from {
+	if len(known) == 0 && r.seq < from && !disinterested(all.w) {
 		return r.runs
 	}
 	runs := slices.Clone(r.runs)
 	for i := range runs {
 		run := &runs[i]
+		run.Packers = all.w.packed.runPackers(all.w, run)
 		if !run.Role.Venue() {
 			continue
 		}
@@ -33,7 +34,7 @@ func (all lanes) comparedRuns(r *revision) []policy.Run {
 		c, ok := known[run.RunID]
 		own, recorded := run.Summary[divergingFills]
 		believed := recorded && run.Seq < from && c.seq < from
-		if !ok || believed || !all.w.signatureCounts(c.by, bundle.TrustShadow) {
+		if !ok || believed || !all.believes(r, c.by) {
 			continue
 		}
 		run.Summary = maps.Clone(run.Summary)
@@ -49,9 +50,7 @@ func (all lanes) comparedRuns(r *revision) []policy.Run {
 func (all lanes) hosts(r *revision, run *bundle.Run) bool {
 	return slices.ContainsFunc(all.w.deployable(r.bundle.DeployableID).hosted, func(h Hosted) bool {
 		return h.Vouches(run) && all.w.signatureCounts(h.By, bundle.TrustHost) &&
-			!slices.ContainsFunc(r.packers(), func(p string) bool {
-				return bundle.SamePrincipal(p, h.Principal)
-			})
+			!bundle.Among(r.packers(), h.Principal)
 	})
 }
 
@@ -80,7 +79,7 @@ func (all lanes) compared(r *revision) []ComparedView {
 	for i := range r.runs {
 		run := &r.runs[i].Run
 		c, ok := known[run.RunID]
-		if !ok || !run.Role.Venue() || !all.w.signatureCounts(c.by, bundle.TrustShadow) {
+		if !ok || !run.Role.Venue() || !all.believes(r, c.by) {
 			continue
 		}
 		list = append(list, ComparedView{run.RunID, run.Role, c.seq, c.Fills, c.Diverging, c.Beside(),

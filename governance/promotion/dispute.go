@@ -82,21 +82,28 @@ func (all lanes) against(d *playedDay) []disputed {
 	})
 }
 
-// drop takes days in dispute out of what counts for a revision: its days, its trades, and what they
-// gained. What they lost stays, else whoever has a second key could dispute losses. The drift keeps them
-// too: no dispute lifts a stop, or makes one. The result has the days that are out.
-func (all lanes) drop(root *revision, l *lane, s *policy.ShadowResult) map[*playedDay]bool {
-	if len(all.w.disputes) == 0 {
+// drop takes days in dispute, and those that somebody has stated of their own, out of what counts for a
+// revision: its days, its trades, and what they gained. What they lost stays, else whoever has a second key
+// could dispute losses, and a worker pack them away. The drift keeps them too: neither lifts a stop, or makes
+// one. The result has the days that are out.
+func (all lanes) drop(root, r *revision, l *lane, s *policy.ShadowResult) map[*playedDay]bool {
+	own := all.ownWorkers(r, l)
+	if len(all.w.disputes) == 0 && len(own) == 0 {
 		return nil
 	}
 	out := map[*playedDay]bool{}
 	for i := range l.days {
 		d := &l.days[i]
-		if len(all.against(d)) == 0 {
+		switch {
+		case own[d.by.Principal]:
+			s.Own++
+			s.OwnBy = d.by.Principal
+		case len(all.against(d)) > 0:
+			s.InDispute++
+		default:
 			continue
 		}
 		out[d] = true
-		s.InDispute++
 		s.Days--
 		s.Trades -= d.Trades
 		if d.late {

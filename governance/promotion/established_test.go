@@ -156,7 +156,7 @@ func TestTheBestOfManyUnsigned(t *testing.T) {
 			first, _ := bundle.Day("2026-11-21")
 			said := shadow(bundle.SourceExchange, days(first, 0.01))
 			predicate := said.predicate.(bundle.Shadow)
-			if e := promotion.CheckShadow(p.w, best, "shadow-1", &predicate, "", p.now); e == nil ||
+			if e := promotion.CheckShadow(p.w, best, &predicate, "", p.now); e == nil ||
 				e.Reason != bundle.ReasonUnsigned {
 				t.Errorf("%v", e)
 			}

@@ -16,7 +16,8 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
 		Rules: policy.Rules{Strict: w.strict(), Prospective: prospective(w), Engines: w.engines,
-			Challenged: w.rules >= RulesChallenge, Witnessed: witnessed(w)},
+			Challenged: w.rules >= RulesChallenge, Witnessed: witnessed(w),
+			Lifts: disinterested(w)},
 		Portfolio: policy.Portfolio{
 			Self:   func() policy.Member { return member(w, r) },
 			Others: func() []policy.Member { return members(w, r) },
@@ -52,6 +53,9 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	}
 	for i, drill := range d.drills {
 		if w.signatureCounts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
+			if disinterested(w) && bundle.Among(interestedIn(w, r), d.drillBy[i].Principal) {
+				drill.Own = d.drillBy[i].Principal
+			}
 			e.Drills = append(e.Drills, drill)
 		}
 	}

@@ -132,6 +132,7 @@ func (r *revision) addSignature(w *World, f *Fact, p *Signature) {
 		}
 	}
 	lanes{w}.begin(r, f, p.Principal)
+	w.packed.sign(w, r, p.Principal)
 }
 
 // applyToRevision is what each fact about a revision does to it. Facts that change nothing in the
@@ -142,6 +143,7 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 	case *bundle.Run, *bundle.Artifact, *bundle.Limits:
 		if f.Seq == r.seq { // a further submission has the same core
 			r.addContent(f)
+			w.packed.list(r, fields)
 		}
 	case *Lineage, *Recorded:
 	case *Signature:
@@ -156,7 +158,7 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 		done, _ := field.ParseTime(fields.DoneAt)
 		piece := policy.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
 		d.drills = append(d.drills, policy.Drill{
-			Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Result == "pass", Done: done,
+			Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Passed(), Done: done,
 			Proven: fields.Metadata != "",
 		})
 		d.drillBy = append(d.drillBy, fields.By)
@@ -457,9 +459,7 @@ func onlyPluginDiffers(a, b *bundle.Strategy) bool {
 func (w *World) sameTrades(r, p *revision) bool {
 	e := w.evidenceOf(r)
 	return len(p.trades) > 0 && slices.ContainsFunc(e.Replays, func(replay policy.ReplayResult) bool {
-		own := slices.ContainsFunc(e.Packers, func(s string) bool {
-			return bundle.SamePrincipal(s, replay.Principal)
-		})
+		own := bundle.Among(e.Packers, replay.Principal)
 		return replay.Parent == p.id && !own && replay.Disputed == "" && shows(replay.Runs, p.trades)
 	})
 }
@@ -551,9 +551,7 @@ func (rs rules) mayInherit(r, parent *revision) bool {
 // ownGrant reports whether one of the approvals is of a principal that r belongs to.
 func ownGrant(r *revision, grants []approval) bool {
 	own := r.belongsTo()
-	return slices.ContainsFunc(grants, func(a approval) bool {
-		return slices.ContainsFunc(own, func(s string) bool { return bundle.SamePrincipal(s, a.Principal) })
-	})
+	return slices.ContainsFunc(grants, func(a approval) bool { return bundle.Among(own, a.Principal) })
 }
 
 // inheritPlace gives a revision what its parent had: the way there, the approvals that the

@@ -464,9 +464,7 @@ func (rs rules) validApprovals(r *revision, fits func(*approval) bool) []approva
 		role := a.Approval.Approval.Role
 		if fits(a) && rs.at.Before(a.expires) && (role == bundle.TrustRisk || role == bundle.TrustApprover) &&
 			rs.w.signatureCounts(a.By, role) &&
-			!slices.ContainsFunc(excluded, func(p string) bool {
-				return bundle.SamePrincipal(p, a.Principal)
-			}) {
+			!bundle.Among(excluded, a.Principal) {
 			list = append(list, *a)
 		}
 	}

@@ -274,7 +274,7 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	if l.weight != nil {
 		s.E, s.Ruined = l.weight.Value(), l.weight.Ruined()
 	}
-	all.timing(l, s, all.drop(root, l, s))
+	all.timing(l, s, all.drop(root, r, l, s))
 	return s
 }
 
@@ -336,9 +336,8 @@ func driftReason(s *policy.ShadowResult) string {
 }
 
 // CheckShadow holds a new statement against what the log expects: days from the next one on, of
-// the revision that is played, all over by now, stated by the principal by, whose own it is not. at is
-// the pointer of the statement.
-func CheckShadow(w *World, id, by string, s *bundle.Shadow, at string, now time.Time) *bundle.Error {
+// the revision that is played, all over by now. at is the pointer of the statement.
+func CheckShadow(w *World, id string, s *bundle.Shadow, at string, now time.Time) *bundle.Error {
 	refuse := func(reason, format string, args ...any) *bundle.Error {
 		e := field.Refuse(bundle.InvalidShadow, at, format, args...)
 		e.Reason = reason
@@ -347,10 +346,6 @@ func CheckShadow(w *World, id, by string, s *bundle.Shadow, at string, now time.
 	r, ok := w.revisions[id]
 	if !ok {
 		return refuse(bundle.ReasonUnknown, "the revision is not in the log yet: submit its bundle first")
-	}
-	if !w.policy.Solo && (r.excludes(by) || lanes{w}.laneOf(r).excludes(by)) {
-		return refuse(bundle.ReasonOwn, "%s owns, asked for or packed what is played: its days are stated "+
-			"by somebody else", by)
 	}
 	b := r.bundle.Strategy
 	if !slices.Equal(s.Symbols, b.Symbols) || !slices.Contains(b.Timeframes, s.Timeframe) ||
@@ -451,7 +446,8 @@ func ListShadowWork(w *World) (*ShadowWork, error) {
 			Uncompared: []string{}, ChallengeOpen: challenges{w}.unanswered(r),
 		}
 		for _, run := range r.runs {
-			if _, done := l.compared[run.RunID]; !done && run.Role.Venue() {
+			c, done := l.compared[run.RunID]
+			if run.Role.Venue() && (!done || disinterested(w) && !(lanes{w}).believes(r, c.by)) {
 				q.Uncompared = append(q.Uncompared, run.RunID)
 			}
 		}

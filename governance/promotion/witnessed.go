@@ -199,7 +199,7 @@ func (all lanes) firstDay(root, r *revision) (first time.Time, lacking []string)
 		own = append(own, r.belongsTo()...)
 	}
 	since, lacking := all.w.policy.Witnesses.Since(root.lane.seen, func(principal string) bool {
-		return slices.ContainsFunc(own, func(p string) bool { return bundle.SamePrincipal(p, principal) })
+		return bundle.Among(own, principal)
 	})
 	if since.IsZero() {
 		return since, lacking

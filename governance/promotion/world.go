@@ -58,6 +58,7 @@ type World struct {
 
 	tried    triedLedger
 	disputes map[chunkName][]disputed
+	packed   packed
 
 	seals seals
 
@@ -112,7 +113,8 @@ func New() *World {
 		byFamily:   map[string][]*revision{},
 		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
 		byDeployable: map[string]*deployable{}, disputes: map[chunkName][]disputed{},
-		due: map[*revision]bool{},
+		packed: packed{map[string][]string{}, map[string][]*revision{}},
+		due:    map[*revision]bool{},
 	}
 }
 
@@ -457,9 +459,7 @@ func (r *revision) excluded() []string {
 }
 
 func (r *revision) excludes(principal string) bool {
-	return slices.ContainsFunc(r.excluded(), func(p string) bool {
-		return bundle.SamePrincipal(p, principal)
-	})
+	return bundle.Among(r.excluded(), principal)
 }
 
 // active reports whether the revision stands in a stage of the path.

@@ -42,16 +42,18 @@ func FindInput(store *candle.Inputs, name, sha256 string) (in Input, err error) 
 func (l *Launcher) resolveInputs(p *plan) (list []Input, err error) {
 	for _, declared := range p.Strategy.Inputs {
 		sum := p.split.Pins[candle.InputSymbol(declared.Name)]
-		if known, ok := l.inputs.Load(declared.Name + sum); ok && sum != "" {
-			list = append(list, known.(Input))
-			continue
-		}
-		in, err := p.FindInput(l.Inputs, declared.Name, sum)
-		if err != nil {
-			return nil, err
+		known, ok := l.inputs.Load(declared.Name + sum)
+		in, _ := known.(Input)
+		if !ok || sum == "" {
+			if in, err = p.FindInput(l.Inputs, declared.Name, sum); err != nil {
+				return nil, err
+			}
 		}
 		if sum != "" {
 			l.inputs.Store(declared.Name+sum, in)
+		}
+		if to := p.split.MoveInputs; to != nil {
+			in = in.moved(to)
 		}
 		list = append(list, in)
 	}
@@ -74,6 +76,16 @@ func (p *Plan) FindInput(store *candle.Inputs, name, sha256 string) (Input, erro
 			err)
 	}
 	return in, nil
+}
+
+// moved is the input with its rows at other times, in the same order.
+func (in Input) moved(to func(market.Time) market.Time) Input {
+	rows := make([]market.InputRow, len(in.rows))
+	for i, r := range in.rows {
+		rows[i] = market.InputRow{Time: to(r.Time), Known: to(r.Known), Value: r.Value}
+	}
+	in.rows, in.Start, in.End = rows, to(in.Start), to(in.End)
+	return in
 }
 
 // InputReaders hands out rows that are all there beforehand, see [Lockstep.ReadInputs].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,8 +86,18 @@ func TestInputs(t *testing.T) {
 	if fingerprint(t, x) == first || x.Results().DataHash == hash || after.SHA256 == before.SHA256 {
 		t.Error("other rows make no difference")
 	}
-	x = l.driven(req, Split{Pins: map[market.Symbol]string{candle.InputSymbol(after.Name): before.SHA256},
-		Series: true})
+	pinned := Split{Pins: map[market.Symbol]string{candle.InputSymbol(after.Name): before.SHA256},
+		Series: true}
+	later, hourly := pinned, slices.Clone(rows)
+	later.MoveInputs = func(t market.Time) market.Time { return t.Add(time.Hour) }
+	for i, r := range hourly {
+		hourly[i].Time, hourly[i].Known = later.MoveInputs(r.Time), later.MoveInputs(r.Known)
+	}
+	for _, d := range []Drive{{}, {Lockstep: true}} {
+		later.Drive = d
+		shows(t, l.driven(req, later), hourly)
+	}
+	x = l.driven(req, pinned) // the stored rows are where they were
 	if fingerprint(t, x) != first || x.Results().DataHash != hash {
 		t.Error("pinned rows are not those of before")
 	}

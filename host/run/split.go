@@ -25,6 +25,8 @@ type Split struct {
 	// Pins are the datasets to use by symbol, and the inputs by candle.InputSymbol, as SHA-256; the
 	// current one otherwise.
 	Pins map[market.Symbol]string
+	// MoveInputs moves the times of the inputs' rows, as those of the candles were; nil leaves them.
+	MoveInputs func(market.Time) market.Time
 	// DelayCandles and WorstPrice are stress, see sim.Config.
 	DelayCandles int
 	WorstPrice   bool

@@ -336,6 +336,9 @@ type Replay struct {
 	// DelayCandles and WorstPrice are stress, see sim.Config.
 	DelayCandles int
 	WorstPrice   bool
+	// MoveInputs moves the times of the inputs' rows where those of the candles were moved; no capsule has
+	// such rows.
+	MoveInputs func(market.Time) market.Time
 	// Seed replaces that of the request unless it is 0.
 	Seed uint64
 	// Drive is how the plugin is driven.

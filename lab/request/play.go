@@ -272,7 +272,7 @@ func (j job) play(ctx context.Context, h *Host, l *run.Launcher, p *Prepared,
 		return played{}, err
 	}
 	asked.Drive, asked.Series, asked.LogFile = j.Drive, j.Series, j.logFile
-	asked.SeriesFile, asked.Session = j.seriesFile, s
+	asked.SeriesFile, asked.Session, asked.MoveInputs = j.seriesFile, s, j.MoveInputs
 	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
 	asked.Drive.Unreplayed = asked.Drive.Unreplayed || p.Request.Kind == artifact.KindTrial
 	x, err := l.LaunchSplit(ctx, p.RunID, capsule.Request(p.request, take), asked)

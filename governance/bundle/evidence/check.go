@@ -381,7 +381,7 @@ func CheckDrill(d *bundle.Drill, b *bundle.Bundle, at string, now time.Time) *bu
 	case done.Before(from.Truncate(time.Second)) || done.After(until):
 		return refuse(bundle.ReasonOutside,
 			"done_at is not within the run, which ended at %s", bundle.FormatTime(until))
-	case d.Result == "pass" && !m.Killed():
+	case d.Passed() && !m.Killed():
 		return refuse(bundle.ReasonNotKilled, "the kill switch did not act in this run: it ended otherwise")
 	}
 	return nil

@@ -39,6 +39,12 @@ const (
 	// FigureTrained is how many splits out of sample do not count, because they begin before the
 	// end of the data that the program was made with; only where such an end is declared.
 	FigureTrained = "oos_splits_trained"
+	// FigureKnown is 1 for a falsification whose candles begin before that end: it attacks what the program
+	// may know, so that nothing it comes to is evidence.
+	FigureKnown = "candles_known"
+	// FigureReserves is how many reasons beside its tests a falsification has for its verdict, such as looser
+	// thresholds; only where plausibility alone refutes, which hides them.
+	FigureReserves = "reserves"
 )
 
 // The quantiles of the standard normal distribution.
@@ -83,6 +89,12 @@ func (r *Run) derive(rep *report, a *attack, files Files) error {
 			if t.Statistic.Name == FigureDSR && t.Statistic.Value != nil {
 				d.Figures[FigureDSR] = *t.Statistic.Value
 			}
+		}
+		if end := r.request.TrainedUntil; end != nil && r.request.Start.Before(*end) {
+			d.Figures[FigureKnown] = 1
+		}
+		if r.Falsification.TooGood() {
+			d.Figures[FigureReserves] = float64(len(a.Reasons))
 		}
 		if err := holding(files, d); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
@@ -149,6 +150,50 @@ func TestOutOfSampleDays(t *testing.T) {
 		files["splits/test/equity_curve.csv"] = []byte(bad)
 		if err := run.derive(rep, nil, read); err == nil {
 			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// TestReservesBehindARefutation: what a verdict of fail hides is counted where plausibility alone refutes,
+// and nowhere else, so that what else is derived keeps its hash.
+func TestReservesBehindARefutation(t *testing.T) {
+	none := func(string) ([]byte, error) { return nil, fs.ErrNotExist }
+	for _, c := range []struct {
+		failed  []string
+		reasons string
+		want    float64
+		known   bool
+	}{
+		{[]string{"plausibility"}, "[]", 0, true},
+		{[]string{"plausibility"}, `[{"code":"looser_threshold"},{"code":"trained_until"}]`, 2, true},
+		{[]string{"plausibility", "tails"}, "[]", 0, false},
+		{[]string{"tails"}, "[]", 0, false},
+		{nil, "[]", 0, false},
+	} {
+		a := &attack{}
+		if err := json.Unmarshal([]byte(`{"reasons":`+c.reasons+`}`), a); err != nil {
+			t.Fatal(err)
+		}
+		r := &Run{Kind: kindFalsification}
+		r.Falsification = &bundle.Falsification{}
+		for _, id := range c.failed {
+			r.Falsification.Tests = append(r.Falsification.Tests,
+				bundle.TestVerdict{ID: id, Class: bundle.TestGate, Verdict: "fail"})
+		}
+		if err := r.derive(nil, a, none); err != nil {
+			t.Fatal(err)
+		}
+		if got, known := r.Derived.Figures[FigureReserves]; got != c.want || known != c.known {
+			t.Errorf("%q, %s: %v", c.failed, c.reasons, r.Derived.Figures)
+		}
+		// Candles that the program was made with are known where they begin before the end of those.
+		start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+		for after, want := range map[time.Duration]float64{0: 0, time.Hour: 1} {
+			end := start.Add(after)
+			r.request.Start, r.request.TrainedUntil = start, &end
+			if err := r.derive(nil, a, none); err != nil || r.Derived.Figures[FigureKnown] != want {
+				t.Errorf("%v after their begin: %v, %v", after, r.Derived.Figures, err)
+			}
 		}
 	}
 }

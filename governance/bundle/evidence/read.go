@@ -155,7 +155,9 @@ type attack struct {
 	Tests           []bundle.TestVerdict `json:"tests"`
 	// Statistics are those of the tests, read of the same list a second time.
 	Statistics []testStatistic `json:"-"`
-	Ledger     struct {
+	// Reasons are why the verdict is not better, beside what the tests have found.
+	Reasons []json.RawMessage `json:"reasons"`
+	Ledger  struct {
 		Trials int64 `json:"n_trials"`
 	} `json:"ledger"`
 }

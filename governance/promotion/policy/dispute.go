@@ -2,13 +2,20 @@ package policy
 
 import "fmt"
 
-// inDispute says how many days are in dispute, "" for none.
-func (s *ShadowResult) inDispute() string {
-	switch s.InDispute {
-	case 0:
-		return ""
-	case 1:
-		return ", 1 day in dispute"
+// said says how many days are in dispute, and how many were stated by whom they are of; "" for none.
+func (s *Dropped) said() (text string) {
+	if s.InDispute > 0 {
+		text = ", " + countDays(s.InDispute) + " in dispute"
 	}
-	return fmt.Sprintf(", %d days in dispute", s.InDispute)
+	if s.Own > 0 {
+		text += fmt.Sprintf(", %s stated by %s, whose revision it is", countDays(s.Own), s.OwnBy)
+	}
+	return text
+}
+
+func countDays(n int64) string {
+	if n == 1 {
+		return "1 day"
+	}
+	return fmt.Sprintf("%d days", n)
 }

@@ -106,6 +106,8 @@ type Rules struct {
 	// Witnessed makes days count by when they were witnessed and stated, warnings by their reason,
 	// and each claimed timeframe by its own attacked baseline.
 	Witnessed bool
+	// Lifts makes unseen candles lift that a result is too good to be true.
+	Lifts bool
 	// Engines are the programs that the plane lists, by SHA-256.
 	Engines []string
 }
@@ -125,6 +127,8 @@ type Run struct {
 	Started, Completed time.Time
 	// Unhosted marks a paper or live run that counts for nothing, because no host has signed it.
 	Unhosted bool
+	// Packers are the principals that have signed another bundle with the same run, by its report.
+	Packers []string
 }
 
 // Signature is a signed bundle; Replay, Drill and Incident are statements.
@@ -160,8 +164,10 @@ type Drill struct {
 	Drill string
 	Pass  bool
 	Done  time.Time
-	// Proven marks one that came with the record of its run.
+	// Proven marks one that came with the record of its run. Own is who has said it about what is theirs, so
+	// that it counts only where it failed; "" for somebody else.
 	Proven bool
+	Own    string
 }
 
 // Incident is an open incident.
@@ -329,6 +335,8 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 				r.Reason += ": " + why
 			} else if e.hashesOnly(&runs[i]) {
 				r.Reason += ": the replay that there is repeats hashes, without the numbers that it came to"
+			} else if by := e.ownRerun(&runs[i]); by != "" {
+				r.Reason += ": that of " + by + ", who has packed it, does not count"
 			}
 		}
 	}
@@ -385,7 +393,7 @@ func (e *Evidence) reruns(run *Run, own bool) (same, other []Piece) {
 		switch n := newest[p]; {
 		case !n.equal:
 			other = append(other, n.Piece)
-		case own || !e.packed(p):
+		case own || !e.packed(run, p):
 			same = append(same, n.Piece)
 		}
 	}
@@ -433,14 +441,29 @@ func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 // its re-run came to, as those of earlier versions do.
 func (e *Evidence) hashesOnly(run *Run) bool {
 	return e.Strict && slices.ContainsFunc(e.Replays, func(r ReplayResult) bool {
-		return !e.packed(r.Principal) && slices.ContainsFunc(r.Runs, func(again bundle.ReplayedRun) bool {
+		other := !e.packed(run, r.Principal)
+		return other && slices.ContainsFunc(r.Runs, func(again bundle.ReplayedRun) bool {
 			return again.RunID == run.RunID && (again.Inputs == nil || again.Inputs.Derived == nil)
 		})
 	})
 }
 
-func (e *Evidence) packed(principal string) bool {
-	return slices.ContainsFunc(e.Packers, func(p string) bool { return bundle.SamePrincipal(p, principal) })
+// ownRerun is who has re-run a run that they have packed themselves, "" for nobody.
+func (e *Evidence) ownRerun(run *Run) string {
+	i := slices.IndexFunc(e.Replays, func(r ReplayResult) bool {
+		return e.packed(run, r.Principal) && slices.ContainsFunc(r.Runs, func(again bundle.ReplayedRun) bool {
+			return again.RunID == run.RunID
+		})
+	})
+	if i < 0 {
+		return ""
+	}
+	return e.Replays[i].Principal
+}
+
+// packed reports whether a principal has signed a bundle with the run.
+func (e *Evidence) packed(run *Run, principal string) bool {
+	return bundle.Among(e.Packers, principal) || bundle.Among(run.Packers, principal)
 }
 
 // Rungs are the rungs of assurance that the revision holds, lowest first: claimed, since

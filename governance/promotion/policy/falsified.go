@@ -8,15 +8,31 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/host/base/evalue"
 )
 
-// figureLeftOut is how many tests a user has left out of a falsification.
-const figureLeftOut = "tests_left_out"
+// figureLeftOut is how many tests a user has left out of a falsification, figureReserves how many other
+// reasons one has that plausibility alone has refuted, figureKnown whether the program was made with some of
+// its candles.
+const (
+	figureLeftOut  = "tests_left_out"
+	figureReserves = "reserves"
+	figureKnown    = "candles_known"
+)
+
+// known is why a falsification says nothing, "" for one on candles that the program was not made with.
+func known(run *Run, read *bundle.RunEvidence) string {
+	if read.Derived == nil || read.Derived.Figures[figureKnown] == 0 {
+		return ""
+	}
+	return run.RunID + " attacks candles that the program was made with: what it comes to is no evidence; " +
+		"let data.start of lab.json be after trained_until"
+}
 
 // falsified passes when every falsification came to at_most or better. One that came to a
 // warning where a pass is asked for still passes if only accepted tests warn and the e-value
-// of unseen candles is large enough; until then it waits. A refuted one fails, an
-// inconclusive one waits.
+// of unseen candles is large enough; until then it waits. A refuted one fails, unless it is only too
+// good to be true: then it waits for unseen candles. An inconclusive one waits.
 func falsified(g *Gate, e *Evidence, now time.Time) Result {
 	runs := e.with(bundle.RoleFalsification)
 	blame := string(bundle.RoleFalsification)
@@ -37,10 +53,14 @@ func falsified(g *Gate, e *Evidence, now time.Time) Result {
 			r.Observed = f.Overall
 		}
 		switch {
+		case f.Overall == overallFail && e.liftable(&read):
+			r.tooGood(g, e, now, &runs[i], read)
 		case f.Overall == overallFail:
 			r.Verdict, r.Blame = Fail, blame
 			r.Reason = fmt.Sprintf("%s refutes: %s", runs[i].RunID, strings.Join(f.Failed(), ", "))
 		case r.Verdict == Fail:
+		case known(&runs[i], &read) != "":
+			r.worse(Pending, blame, known(&runs[i], &read))
 		case f.Overall == overallPass, f.Overall == overallWarn && g.AtMost == overallWarn:
 		case f.Overall != overallWarn:
 			r.worse(Pending, blame, runs[i].RunID+" is "+f.Overall)
@@ -63,6 +83,38 @@ const (
 
 func badness(overall string) int {
 	return slices.Index([]string{overallPass, overallWarn, "inconclusive", overallFail}, overall)
+}
+
+// liftable reports whether a falsification refutes nothing but that its result can be true, with every
+// other test made as usual.
+func (e *Evidence) liftable(read *bundle.RunEvidence) bool {
+	if !e.Lifts || read.Derived == nil || !read.Falsification.TooGood() || read.Falsification.Open() {
+		return false
+	}
+	figures := read.Derived.Figures
+	reserves, counted := figures[figureReserves]
+	return counted && reserves == 0 && figures[figureLeftOut] == 0 && figures[figureKnown] == 0
+}
+
+// tooGood judges a falsification that refutes nothing else: by its other tests, once unseen candles show
+// what was too good to be true. Until then, and while a day is missing, it waits: it demotes nothing.
+func (r *Result) tooGood(g *Gate, e *Evidence, now time.Time, run *Run, read bundle.RunEvidence) {
+	shown := e.prospective(now)
+	if r.Verdict == Fail {
+		return
+	}
+	if shown < evalue.LiveBar {
+		r.worse(Pending, "", fmt.Sprintf("%s refutes: plausibility, which E of %d on candles after the seal "+
+			"would lift; it is %.4g", run.RunID, evalue.LiveBar, shown))
+		return
+	}
+	if g.AtMost == overallPass && len(read.Falsification.Warned()) > 0 {
+		r.warned(g, shown, e.Witnessed, run, read)
+	}
+	if r.Verdict == Pass {
+		r.Reason = fmt.Sprintf("too good to be true, lifted by E of at least %d; %s", evalue.LiveBar,
+			r.Reason)
+	}
 }
 
 // accepted are the reasons for which the warnings of a test that a policy accepts are: what cannot be

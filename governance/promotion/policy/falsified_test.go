@@ -129,6 +129,108 @@ func TestWarningsAreAcceptedByReason(t *testing.T) {
 	}
 }
 
+// TestWhatWasTooGoodToBeTrue: a refutation by plausibility alone waits for E of 20 on unseen candles, in
+// every stage. One that hides something else is never lifted, nor is one that was sealed before.
+func TestWhatWasTooGoodToBeTrue(t *testing.T) {
+	const pass, fail, pending = policy.Pass, policy.Fail, policy.Pending
+	beside := func(id, class, verdict, reason string) func(*policy.Evidence) {
+		return func(e *policy.Evidence) {
+			f := e.Read["attack"].Falsification
+			f.Tests = append(f.Tests, bundle.TestVerdict{ID: id, Class: class, Verdict: verdict, Reason: reason})
+		}
+	}
+	figure := func(name string, value float64) func(*policy.Evidence) {
+		return func(e *policy.Evidence) { e.Read["attack"].Derived.Figures[name] = value }
+	}
+	for name, c := range map[string]struct {
+		edit          func(*policy.Evidence)
+		paper, canary policy.Verdict
+	}{
+		"E of 20":             {func(*policy.Evidence) {}, pass, pass},
+		"E of 19.9":           {func(e *policy.Evidence) { e.Shadow.E = 19.9 }, pending, pending},
+		"an accepted warning": {beside("price_noise", "G", "warn", "noise_beyond_gate"), pass, pass},
+		"another warning":     {beside("regime", "W", "fail", "one_year"), pass, fail},
+		"another refutation":  {beside("tails", "G", "fail", ""), fail, fail},
+		"an open gate":        {beside("tails", "G", "inconclusive", ""), fail, fail},
+		"looser thresholds":   {figure("reserves", 1), fail, fail},
+		"a gate was left out": {figure("tests_left_out", 1), fail, fail},
+		"another one alone": {func(e *policy.Evidence) {
+			e.Read["attack"].Falsification.Tests[0].ID = "tails"
+		}, fail, fail},
+		"sealed before": {func(e *policy.Evidence) {
+			delete(e.Read["attack"].Derived.Figures, "reserves")
+		}, fail, fail},
+		"by the rules before":   {func(e *policy.Evidence) { e.Lifts = false }, fail, fail},
+		"candles from files":    {func(e *policy.Evidence) { e.Shadow.Attested = false }, pending, pending},
+		"a day is missing":      {func(e *policy.Evidence) { e.Shadow.Due = now }, pending, pending},
+		"no day was ever there": {func(e *policy.Evidence) { e.Shadow = nil }, pending, pending},
+	} {
+		e := &policy.Evidence{
+			Rules: policy.Rules{Strict: true, Witnessed: true, Lifts: true}, Verified: true,
+			Shadow: &policy.ShadowResult{E: 20, Attested: true, Trusted: true, Bound: 0.03},
+			Runs: []policy.Run{{Run: bundle.Run{RunID: "base", Role: bundle.RoleBaseline}},
+				{Run: bundle.Run{RunID: "attack", Role: bundle.RoleFalsification}}},
+			Read: map[string]bundle.RunEvidence{"base": {}, "attack": {
+				Falsification: &bundle.Falsification{BaseRunID: "base", Overall: "fail",
+					Tests: []bundle.TestVerdict{{ID: "plausibility", Class: "G", Verdict: "fail"}}},
+				Derived: &bundle.Derived{Figures: map[string]float64{"tests_left_out": 0, "reserves": 0}},
+			}},
+			Lookup: func(string) (any, bool) { return nil, false },
+		}
+		c.edit(e)
+		for stage, want := range map[bundle.Stage]policy.Verdict{
+			bundle.Paper: c.paper, bundle.Canary: c.canary,
+		} {
+			gates := policy.Default().Stage(stage).Gates
+			i := slices.IndexFunc(gates, func(g policy.Gate) bool { return g.Kind == policy.Falsified })
+			got := policy.Judge(&gates[i], stage, e, now)
+			words := map[policy.Verdict]string{pass: "lifted by E of at least 20", pending: "would lift"}[want]
+			if got.Verdict != want || !strings.Contains(got.Reason, words) {
+				t.Errorf("%s, %s: %s: %s; want %s", name, stage, got.Verdict, got.Reason, want)
+			}
+		}
+	}
+}
+
+// TestCandlesThatTheProgramWasMadeWith: neither the verdict nor a number of a falsification on them passes,
+// and the gate says what to do; a refutation stays one.
+func TestCandlesThatTheProgramWasMadeWith(t *testing.T) {
+	for overall, want := range map[string]policy.Verdict{
+		"pass": policy.Pending, "warn": policy.Pending, "fail": policy.Fail,
+	} {
+		figures := map[string]float64{"tests_left_out": 0, "dsr_max": 0.99, "holding_high": 0.1}
+		e := &policy.Evidence{
+			Rules: policy.Rules{Strict: true, Witnessed: true, Prospective: true}, Verified: true,
+			Runs: []policy.Run{{Run: bundle.Run{RunID: "base", Role: bundle.RoleBaseline}},
+				{Run: bundle.Run{RunID: "attack", Role: bundle.RoleFalsification}}},
+			Read: map[string]bundle.RunEvidence{"base": {}, "attack": {
+				Falsification: &bundle.Falsification{BaseRunID: "base", Overall: overall},
+				Derived:       &bundle.Derived{Figures: figures},
+			}},
+			Lookup: func(string) (any, bool) { return nil, false },
+		}
+		for _, g := range policy.Default().Stage(bundle.Paper).Gates {
+			if g.Kind != policy.Falsified && g.Metric != "dsr_max" && g.Metric != "holding_high" {
+				continue
+			}
+			delete(figures, "candles_known")
+			before := policy.Judge(&g, bundle.Paper, e, now)
+			figures["candles_known"] = 1
+			got, wanted, words := policy.Judge(&g, bundle.Paper, e, now), want, ""
+			if g.Kind != policy.Falsified {
+				wanted = policy.Pending
+			}
+			if wanted == policy.Pending {
+				words = "attack attacks candles that the program"
+			}
+			if overall != "fail" && before.Verdict != policy.Pass || got.Verdict != wanted ||
+				!strings.Contains(got.Reason, words) {
+				t.Errorf("%s, %s: %s, then %s: %s", overall, g.ID, before.Verdict, got.Verdict, got.Reason)
+			}
+		}
+	}
+}
+
 // TestGatesOfTheDefaultAreRefused names what is wrong with a changed gate of the policy that is
 // built in.
 func TestGatesOfTheDefaultAreRefused(t *testing.T) {

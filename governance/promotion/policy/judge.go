@@ -202,9 +202,14 @@ func freshness(g *Gate, e *Evidence, now time.Time) Result {
 
 func (r *Result) drill(g *Gate, e *Evidence, now time.Time) {
 	var last *Drill
+	own := ""
 	for i := range e.Drills {
 		d := &e.Drills[i]
 		if d.Drill != g.Drill || e.Strict && !d.Proven && d.Pass {
+			continue
+		}
+		if d.Own != "" && d.Pass {
+			own = ": that of " + d.Own + ", whose revision it is, does not count"
 			continue
 		}
 		// Of two at the same moment the one that failed counts.
@@ -214,7 +219,7 @@ func (r *Result) drill(g *Gate, e *Evidence, now time.Time) {
 		}
 	}
 	if last == nil {
-		r.worse(Pending, g.Drill, "there was no drill of "+g.Drill+" with the record of its run")
+		r.worse(Pending, g.Drill, "there was no drill of "+g.Drill+" with the record of its run"+own)
 		return
 	}
 	r.Evidence = []Piece{last.Piece}
@@ -359,6 +364,9 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 		} else if len(values) == 0 && r.Verdict == Pass {
 			r.Verdict, r.Blame, r.Reason = Pending, string(runs[i].Role),
 				fmt.Sprintf("run %s has no %s", runs[i].RunID, g.Metric)
+			if read := e.Read[runs[i].RunID]; read.Falsification != nil {
+				r.Reason = cmp.Or(known(&runs[i], &read), r.Reason)
+			}
 		}
 		for _, v := range values {
 			seen = append(seen, v)
@@ -382,7 +390,8 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 // derived is the number of a gate that is not declared but derived from the files of a run.
 func (e *Evidence) derived(run *Run, g *Gate) (float64, bool) {
 	d := e.Read[run.RunID].Derived
-	if _, declared := run.Summary[g.Metric]; declared || d == nil || len(g.SplitKinds) > 0 {
+	if _, declared := run.Summary[g.Metric]; declared || d == nil || len(g.SplitKinds) > 0 ||
+		d.Figures[figureKnown] > 0 {
 		return 0, false
 	}
 	x, ok := d.Figures[g.Metric]

@@ -18,8 +18,7 @@ type ShadowResult struct {
 	// Days were played, LateDays of them stated more than 48 h after their close; Trades are
 	// round trips that closed.
 	Days, LateDays, Trades int64
-	// InDispute are further days whose candles a second fetcher disputes: only what they lost counts.
-	InDispute int64
+	Dropped
 	// Attested reports whether the worker has fetched all candles from the exchange itself;
 	// Trusted whether all keys that signed the days still count.
 	Attested, Trusted bool
@@ -39,6 +38,14 @@ type ShadowResult struct {
 	Timing
 	// FirstSeq and LastSeq are the entries of the first and the newest day, -1 for none.
 	FirstSeq, LastSeq int64
+}
+
+// Dropped are further days, of which only what they lost counts.
+type Dropped struct {
+	// InDispute are days whose candles a second fetcher disputes, Own those that OwnBy, one of the
+	// revision's own people, has stated.
+	InDispute, Own int64
+	OwnBy          string
 }
 
 // Claims are the place of a claim among others.
@@ -124,14 +131,14 @@ func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 		reason := notPlayed
 		if s != nil && s.Unsigned {
 			reason = notBegun
-		} else if s != nil && s.InDispute > 0 {
-			reason = NotShown + "no day is undisputed" + s.inDispute()
+		} else if s != nil && s.InDispute+s.Own > 0 {
+			reason = NotShown + "no day counts" + s.Dropped.said()
 		}
 		return Result{Verdict: Pending, Op: ">=", Threshold: g.Evidence, Reason: reason}
 	}
 	bar := ShadowBar(g, stage, s, now)
 	r := Result{Verdict: Pass, Observed: s.E, Op: ">=", Threshold: bar.E, ValidUntil: s.Due}
-	r.Reason = s.said() + s.inDispute()
+	r.Reason = s.said() + s.Dropped.said()
 	if g.EBH != "" {
 		r.Reason += fmt.Sprintf("; claim %d of the %s, online e-BH with %d discoveries", bar.Place, g.EBH,
 			bar.Discoveries)

@@ -161,6 +161,7 @@ func Plane() []Row {
 			"400 INVALID_COMMITMENT", p+"TestAttacksOnCommitments"),
 		same("6e", "a sole answer that is made up, or copied by the packer", "challenge.confirmed pending",
 			p+"TestASoleAnswer"),
+		same("6f", "replays it, and packs the same runs", "not reproduced", p+"TestAReplayerThatPacksLater"),
 		same("7", "replay that comes to other numbers", "gate fails", p+"TestAReplayWithOtherNumbersFails"),
 		same("8", "falsification of another run", "says nothing",
 			p+"TestAFalsificationOfAnotherRunSaysNothing"),
@@ -169,6 +170,8 @@ func Plane() []Row {
 			p+"TestUnsignedBundlesStayInResearch"),
 		same("10", "drill without a killed run, or ahead of time", "400 INVALID_DRILL",
 			c+"TestDrillsNameARunThatIsOver"),
+		same("10'", "a drill of the packer's, by another key; packed by its signer later",
+			"400 INVALID_DRILL; gate pending", p+"TestADrillOfOnesOwn"),
 		same("10a", "fortnight in paper that only the packer vouches for", "soak.paper pending",
 			p+"TestRunsThatNoHostHasSigned"),
 		same("10a'", "signs it as the service that made it: another key, or other files", "400",
@@ -205,6 +208,8 @@ func prospective(same func(id, attack, wanted, test string) Row) []Row {
 			"in dispute, counts for no revision", "lab/cmd/testdata/prove/shadow_exchange.txtar"),
 		same("17c'", "states days of a program of one's own", "400 INVALID_SHADOW",
 			"governance/control TestDaysOfOnesOwn"),
+		same("17c''", "states days, then packs the program, a copy, or another of its family",
+			"they count only where they lose", p+"TestAWorkerThatPacksLater"),
 		same("17d", "disputes the days that lost", "they stay losses", p+"TestADayInDispute"),
 		same("17e", "disputes by the key of the worker, or from a venue of its own", "400 INVALID_DISPUTE",
 			p+"TestWhoMayDispute"),
@@ -284,6 +289,12 @@ func declared(same func(id, attack, wanted, test string) Row) []Row {
 			j+"TestWarningsAreAcceptedByReason"),
 		same("34'", "the same, its reason changed in the file, replayed", "gate fails",
 			j+"TestAReasonThatIsMadeUp"),
+		same("34''", "looser thresholds behind a result too good to be true, then E of 20", "gate fails",
+			j+"TestWhatWasTooGoodToBeTrue"),
+		same("35", "declares an input, so that no candle is moved to another day", "fail: metamorphic",
+			"lab/cmd/testdata/prove/inputs.txtar"),
+		same("36", "declares trained_until, and is attacked on candles before it", "gates pending",
+			j+"TestCandlesThatTheProgramWasMadeWith"),
 	}
 }
 

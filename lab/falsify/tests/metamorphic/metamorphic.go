@@ -81,14 +81,13 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	}
 	declared := b.Prepared.Strategy.Declared
 	calendar := sdk.Calendar(declared.Supports.Calendar)
-	shifts := Shifts(calendar, b.Source.Set, declared.Extra)
-	if len(declared.Inputs) > 0 {
-		shifts = nil // candles at other times would meet other values of the inputs
-	}
-	for _, days := range shifts {
+	informed := len(declared.Inputs) > 0
+	for _, days := range Shifts(calendar, b.Source.Set, declared.Extra) {
 		by := replay.Shift(days)
 		add(fmt.Sprintf("%s%d", shifted, days), lines.View{Time: by.Back}, &battery.Play{
 			On: func() (replay.Set, error) { return replay.Move(b.Source.Set, by.To), nil }, At: by.To,
+			// A capsule would have the rows where they were.
+			How: request.Replay{MoveInputs: by.To}, Hopeless: informed,
 		})
 	}
 	others, names := replay.Rename(b.Source.Set)
@@ -190,7 +189,7 @@ func inform(b *battery.Bench) (*[]judge.Replay, []*battery.Play) {
 	add := func(variant string, at func(market.Time) market.Time, change func() (replay.Set, error)) {
 		list = append(list, judge.Replay{})
 		p := b.PlanChanged(variant, 0, &list[len(list)-1], b.Search, change)
-		p.At, p.Hopeless = at, true
+		p.At, p.Hopeless, p.How.MoveInputs = at, true, at
 		plays = append(plays, p)
 	}
 	if s := b.Source.Set[0].Series; s.Timeframe.Unit != 'M' {
