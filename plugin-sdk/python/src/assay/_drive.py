@@ -540,7 +540,6 @@ class _Notes:
             return
         if self._line_count >= MAX_LINES or self._line_bytes >= MAX_LINE_BYTES:
             self._dropped_lines += 1
-            self.due = True
             return
         pairs = {
             _cut(str(k), MAX_TEXT): _cut(str(v), MAX_MESSAGE)
@@ -569,7 +568,6 @@ class _Notes:
         full = key not in self._series and len(self._series) >= MAX_SERIES
         if full or self._point_count >= self._max_points or len(name.encode()) > MAX_TEXT:
             self._dropped_points += 1
-            self.due = True
             return
         self._point_count += 1
         times, values = self._series.setdefault(key, ([], []))
