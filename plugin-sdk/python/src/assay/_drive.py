@@ -63,6 +63,14 @@ _ACTIONS: dict[str, Any] = {
 _BUILDERS = {"submit": "Buy or Sell", "cancel": "Cancel", "replace": "Replace"}
 
 
+class Overdue(BaseException):
+    """Interrupts a strategy that the host does not wait for any longer."""
+
+
+#: What ends a strategy's method: an exit is a failure like others.
+RAISED = (Exception, SystemExit, Overdue)
+
+
 class Failure(Exception):
     """Ends the run: what the host is told."""
 
@@ -123,8 +131,8 @@ def build(cls: type[Strategy], params: str, run: str = "1h") -> tuple[Strategy |
         lookback = strategy.lookback()
     except ParamError as e:
         return None, _NOTHING, _refused([e], "")
-    except Exception as e:
-        text = f"{_what(e)}{_place(e.__traceback__)} while the strategy was made"
+    except RAISED as e:
+        text = f"{explained(e)} while the strategy was made"
         return None, _NOTHING, _refused([ParamError("", text)], _stack(e), type(e).__name__)
     try:
         looked = kept(warmup, lookback, tuple(cls.extra))
@@ -245,17 +253,17 @@ class Author:
             return early + self.messages(
                 "on_candle", self.strategy.on_candle(self.view), len(early)
             )
-        except Exception as e:
+        except RAISED as e:
             raise self.explain(e) from None
 
-    def explain(self, e: Exception) -> Failure:
+    def explain(self, e: BaseException) -> Failure:
         """What the host is told of an exception of the author's."""
         at = f", candle closed at {_text(self.view._time)}"
         if isinstance(e, Failure):
             return Failure(f"{e}{at}", e.kind) if e.kind == "intent" else e
         if isinstance(e, SignalError):
             return Failure(str(e), "signals")
-        message = f"{_what(e)}{_place(e.__traceback__)}{at}"
+        message = f"{explained(e)}{at}"
         return Failure(message, type(e).__name__, _stack(e))
 
     def remember(self) -> None:
@@ -314,8 +322,8 @@ class Author:
             return
         try:
             self.strategy.stop(self.view)
-        except Exception as e:
-            message = f"{_what(e)}{_place(e.__traceback__)}"
+        except RAISED as e:
+            message = f"{explained(e)} in stop()"
             raise Failure(message, type(e).__name__, _stack(e)) from None
 
     def _see(self, step: Any) -> None:
@@ -513,8 +521,8 @@ class Whole:
             raise Failure(str(e), "signals") from None
         except Failure:
             raise
-        except Exception as e:
-            message = f"{_what(e)}{_place(e.__traceback__)} in signals()"
+        except RAISED as e:
+            message = f"{explained(e)} in signals()"
             raise Failure(message, type(e).__name__, _stack(e)) from None
 
 
@@ -669,7 +677,14 @@ def _text(ms: int) -> str:
     return moment(ms).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def explained(e: BaseException) -> str:
+    """What was raised, and the author's line that led to it."""
+    return f"{_what(e)}{_place(e.__traceback__)}"
+
+
 def _what(e: BaseException) -> str:
+    if isinstance(e, Overdue):
+        return "still running"
     return f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
 
 
