@@ -548,6 +548,7 @@ class _Notes:
             return
         if self._line_count >= MAX_LINES or self._line_bytes >= MAX_LINE_BYTES:
             self._dropped_lines += 1
+            self.due = True
             return
         pairs = {
             _cut(str(k), MAX_TEXT): _cut(str(v), MAX_MESSAGE)
