@@ -690,12 +690,15 @@ def _what(e: BaseException) -> str:
 
 
 def _stack(e: BaseException) -> str:
-    """The stack without the frames that drive: how a strategy is driven makes no difference."""
+    """The stack without the frames that drive and the folders of this machine: how and where a
+    strategy is driven makes no difference."""
     tb = e.__traceback__
     while tb and os.path.basename(tb.tb_frame.f_code.co_filename) in ("_drive.py", "_advance.py"):
         tb = tb.tb_next
-    text = traceback.format_exception(type(e), e, tb or e.__traceback__)
-    return _cut("".join(text), MAX_STACK)
+    text = "".join(traceback.format_exception(type(e), e, tb or e.__traceback__))
+    for folder in sorted(filter(None, sys.path), key=len, reverse=True):
+        text = text.replace(f'File "{folder}{os.sep}', 'File "')
+    return _cut(text, MAX_STACK)
 
 
 def _place(tb: TracebackType | None) -> str:
