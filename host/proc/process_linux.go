@@ -151,7 +151,8 @@ func (c *Child) Interrupt() (handled bool) {
 		}
 	}
 	for _, name := range list {
-		if pid, _ := strconv.Atoi(name); pid > 0 && handlesQuit(pid) && syscall.Kill(pid, syscall.SIGQUIT) == nil {
+		pid, _ := strconv.Atoi(name)
+		if pid > 0 && handlesQuit(pid) && syscall.Kill(pid, syscall.SIGQUIT) == nil {
 			handled = true
 		}
 	}

@@ -48,9 +48,9 @@ func packFile(to io.Writer, dir string, f File) error {
 	return nil
 }
 
-// Unpack reads what Pack has written into a folder that appears whole or not at all, named by its document, such
-// as <folder>/plugin.json. The document must have the given SHA-256, and every file that of the document; the
-// folder has nothing else.
+// Unpack reads what Pack has written into a folder that appears whole or not at all, named by its document,
+// such as <folder>/plugin.json. The document must have the given SHA-256, and every file that of the
+// document; the folder has nothing else.
 func Unpack(from io.Reader, document, sum string) error {
 	var size uint32
 	if err := binary.Read(from, binary.BigEndian, &size); err != nil {

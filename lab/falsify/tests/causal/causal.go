@@ -217,17 +217,12 @@ func stored(b *battery.Bench) *compared {
 }
 
 func lockstep(b *battery.Bench) (battery.Check, error) {
-	c, p := inLockstep(b)
+	c := &compared{Comparison: Comparison{Variant: "lockstep"}}
+	p := compare(b, c, &battery.Play{Part: b.Search, How: request.Replay{Drive: run.Drive{Lockstep: true}}})
 	if b.Prepared.Strategy.Advance && len(b.Prepared.Strategy.Differs()) > 0 {
 		return inPieces(b, c, p)
 	}
 	return compareAll(b, lockstepEntry, []*compared{c}, p)
-}
-
-func inLockstep(b *battery.Bench) (*compared, *battery.Play) {
-	c := &compared{Comparison: Comparison{Variant: "lockstep"}}
-	return c, compare(b, c,
-		&battery.Play{Part: b.Search, How: request.Replay{Drive: run.Drive{Lockstep: true}}})
 }
 
 // inPieces is the check of a strategy of another engine, which computes all its columns anew wherever the
@@ -245,7 +240,7 @@ func inPieces(b *battery.Bench, whole *compared, each *battery.Play) (battery.Ch
 	}
 	c := &compared{Comparison: Comparison{Variant: "pieces"}}
 	p := compare(b, c, &battery.Play{Part: b.Search, Hopeless: true, How: request.Replay{Drive: drive}})
-	return battery.Check{Plays: []*battery.Play{p}, Judge: func(ctx context.Context) (*battery.Finding, error) {
+	find := func(ctx context.Context) (*battery.Finding, error) {
 		if c.differs() {
 			each.Test = lockstepEntry.ID
 			list := []*battery.Play{each}
@@ -256,12 +251,13 @@ func inPieces(b *battery.Bench, whole *compared, each *battery.Play) (battery.Ch
 		}
 		f, err := equal(ctx, b, lockstepEntry, capsule.Lookahead, []*compared{c})
 		if err == nil {
-			f.Method = fmt.Sprintf("the search in %d pieces: the process holds no candle after the last of a "+
-				"piece before it has decided there; they end at each step with an order, or %d of them, and "+
-				"at %d that are drawn", len(holds), replay.HeldDecisions, replay.HeldSteps)
+			f.Method = fmt.Sprintf("the search in %d pieces: the process holds no candle after the last of "+
+				"a piece before it has decided there; they end at each step with an order, or %d of them, "+
+				"and at %d that are drawn", len(holds), replay.HeldDecisions, replay.HeldSteps)
 		}
 		return f, err
-	}}, nil
+	}
+	return battery.Check{Plays: []*battery.Play{p}, Judge: find}, nil
 }
 
 // decidedAt are the steps of the base, from one on, at which it asked for something.
