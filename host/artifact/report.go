@@ -331,6 +331,9 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 	return rep, err
 }
 
+// HasFailed reports whether the strategy did not come to the end of the split.
+func (s *SplitReport) HasFailed() bool { return s.Status == splitFailed }
+
 // lock takes everything out that shows how the split went; it stands in
 // splits/<id>/metrics.json. That it failed is no secret.
 func (s *SplitReport) lock() {

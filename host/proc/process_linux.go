@@ -135,6 +135,42 @@ func (c *Child) socketPath(address string) (string, error) {
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 
+// Interrupt has the processes of a plugin that handle SIGQUIT do so, and reports whether there is one. One
+// that does not handle it would end.
+func (c *Child) Interrupt() (handled bool) {
+	list := []string{strconv.Itoa(c.PID())}
+	own, errOwn := os.Readlink("/proc/self/ns/pid")
+	theirs, errTheirs := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", c.pid))
+	if errOwn == nil && errTheirs == nil && own != theirs {
+		processes, _ := filepath.Glob("/proc/[1-9]*") // the pattern is good
+		list = list[:0]
+		for _, process := range processes {
+			if namespace, _ := os.Readlink(process + "/ns/pid"); namespace == theirs {
+				list = append(list, filepath.Base(process))
+			}
+		}
+	}
+	for _, name := range list {
+		pid, _ := strconv.Atoi(name)
+		if pid > 0 && handlesQuit(pid) && syscall.Kill(pid, syscall.SIGQUIT) == nil {
+			handled = true
+		}
+	}
+	return handled
+}
+
+// handlesQuit reports whether a process has a handler of SIGQUIT.
+func handlesQuit(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may be gone
+	for line := range bytes.Lines(text) {
+		if mask, found := bytes.CutPrefix(line, []byte("SigCgt:")); found {
+			caught, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+			return err == nil && caught&(1<<(syscall.SIGQUIT-1)) != 0
+		}
+	}
+	return false
+}
+
 // identity is a file as it was at a moment. Any change of what it contains changes it:
 // the kernel sets the time of the last change at every write, change of mode or of
 // name, and offers no way to set it back.

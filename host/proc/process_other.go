@@ -45,6 +45,9 @@ func (c *Child) socketPath(address string) (string, error) { return address, nil
 // watchMemory watches nothing: here there is no sandbox.
 func watchMemory(*Child, *sandbox.Policy) {}
 
+// Interrupt interrupts none: here nothing tells which process handles it.
+func (*Child) Interrupt() bool { return false }
+
 // identity would distinguish a file from a changed one; here nothing does.
 type identity struct{}
 

@@ -30,8 +30,9 @@ type advance struct {
 	lockstep *Lockstep
 	feed     *sim.SeriesFeed // of the run: what it delivers next follows the step that is decided
 	chunks   *chunks
-	total    int64 // steps of the run
-	length   int64 // of the next script
+	total    int64   // steps of the run
+	length   int64   // of the next script
+	holds    []int64 // steps after which no candle is sent before they are decided, ascending
 
 	through int64           // last step that is decided; -1 before the first
 	intents []market.Intent // of this step
@@ -43,6 +44,7 @@ func (a *advance) Decide(e *sim.Engine) ([]market.Intent, error) {
 	gate, step := a.lockstep.gate, e.Step()
 	gate.Pass()
 	if step > a.through {
+		a.hold(step)
 		script := &strategypb.Script{Steps: []*strategypb.Step{a.stepOf(e)}}
 		var ahead *sim.Engine
 		if !e.Idle() {
@@ -63,6 +65,17 @@ func (a *advance) Decide(e *sim.Engine) ([]market.Intent, error) {
 	return a.intents, a.fault
 }
 
+// hold ends the candles that the plugin has to decide a step at the next step to hold at.
+func (a *advance) hold(step int64) {
+	for len(a.holds) > 0 && a.holds[0] < step {
+		a.holds = a.holds[1:]
+	}
+	a.chunks.end = a.total
+	if len(a.holds) > 0 {
+		a.chunks.end = a.holds[0] + 1
+	}
+}
+
 // stepOf is the message about a step without its candles, which the plugin has.
 func (a *advance) stepOf(e *sim.Engine) *strategypb.Step {
 	m := a.lockstep.message(e).GetStep()
@@ -75,12 +88,12 @@ func (a *advance) foresee(s *strategypb.Script, ahead *sim.Engine, step int64) {
 	n := len(a.lockstep.symbols)
 	longest := max(minScript, maxScript/int64(n))
 	if ahead == nil {
-		s.Last = min(step+longest, a.total) - 1
+		s.Last = min(step+longest, a.chunks.end) - 1
 		return
 	}
 	feed := a.feed.Clone()
 	b := sim.Batch{Candles: make([]market.Candle, n), Closed: make([]bool, n)}
-	end, size := min(step+min(a.length, longest), a.total), 0
+	end, size := min(step+min(a.length, longest), a.chunks.end), 0
 	for s.Last = step; s.Last+1 < end; s.Last++ {
 		more, err := feed.Next(&b)
 		if err != nil || !more || ahead.Match(&b) != nil || ahead.Bankrupt() {
@@ -139,6 +152,7 @@ type chunks struct {
 	writer      wire.CandlesWriter
 	batch       sim.Batch
 	sent, total int64 // steps
+	end         int64 // of those that may be sent by now
 
 	// Beside the candles, in advance.
 	columns *column.Columns
@@ -162,18 +176,37 @@ func (x *Execution) newAdvance(p *plan, series []*market.Series) (*advance, erro
 		chunks.inputs = InputReaders(rows)
 	}
 	return &advance{lockstep: NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit), feed: feed,
-		total: total, chunks: chunks, length: minScript, through: -1}, nil
+		total: total, chunks: chunks, length: minScript, through: -1,
+		holds: stepsAt(series, p.split.Drive.Holds)}, nil
+}
+
+// stepsAt returns the steps that close at the given times, both ascending.
+func stepsAt(series []*market.Series, times []market.Time) (list []int64) {
+	if len(times) == 0 {
+		return nil
+	}
+	index := int64(0)
+	for b := range steps(series) {
+		for len(times) > 0 && times[0] < b.CloseTime {
+			times = times[1:]
+		}
+		if len(times) > 0 && times[0] == b.CloseTime {
+			list = append(list, index)
+		}
+		index++
+	}
+	return list
 }
 
 func newChunks(feed sim.Feed, symbols int, total int64) *chunks {
 	return &chunks{
-		feed: feed, total: total, writer: wire.CandlesWriter{Steps: ChunkSteps(symbols)},
+		feed: feed, total: total, end: total, writer: wire.CandlesWriter{Steps: ChunkSteps(symbols)},
 		batch: sim.Batch{Candles: make([]market.Candle, symbols), Closed: make([]bool, symbols)},
 	}
 }
 
 // size is how many steps the next chunk has; 0 after the last.
-func (c *chunks) size() int64 { return min(int64(c.writer.Steps), c.total-c.sent) }
+func (c *chunks) size() int64 { return min(int64(c.writer.Steps), c.end-c.sent) }
 
 // next packs a chunk. False means that the data ended or failed before: the host's own engine comes to the
 // same end.
@@ -207,7 +240,7 @@ func (c *chunks) next() (*strategypb.HostMessage, bool) {
 
 // through packs what is not packed yet up to a step.
 func (c *chunks) through(step int64) (list []*strategypb.HostMessage) {
-	for c.sent <= step && c.sent < c.total {
+	for c.sent <= step && c.sent < c.end {
 		m, ok := c.next()
 		if !ok {
 			break

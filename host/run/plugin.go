@@ -97,6 +97,11 @@ func timeOf(ctx context.Context) <-chan time.Time {
 
 func (p *Plugin) startFailed(err error) error {
 	f := At(Classify(err), PhaseStarting, 0)
+	if f.Code == CodePluginTimeout {
+		if p.askPlace(f); f.Data["stack"] != nil {
+			err = errors.New(f.Message)
+		}
+	}
 	if f.Code == runner.CodeInternal { // it sent what is due at another time
 		f.Code = CodePluginProtocol
 	}
@@ -208,6 +213,9 @@ func (p *Plugin) Failure(err error, phase string, step market.Time,
 	if judge != nil {
 		judge(f)
 	}
+	if f.Code == CodePluginTimeout {
+		p.askPlace(f)
+	}
 	if f.Code == CodePluginCrashed || f.Code == CodePluginProtocol && errors.Is(err, io.EOF) {
 		p.awaitExit(f)
 	}
@@ -215,6 +223,29 @@ func (p *Plugin) Failure(err error, phase string, step market.Time,
 	p.Proc.Kill(f.Code)
 	f.LogTail = p.Proc.Tail()
 	return f
+}
+
+// askPlace adds to a failure where a plugin is that has not answered, if it can be interrupted and says so.
+func (p *Plugin) askPlace(f *artifact.Failure) {
+	if p.Stream == nil || !p.Proc.Interrupt() {
+		return
+	}
+	timer := time.NewTimer(Grace)
+	defer timer.Stop()
+	for {
+		m, err := p.Stream.Recv(timer.C, "it did not say where it is")
+		if err != nil {
+			return
+		}
+		if m.GetFailed() == nil {
+			continue // an answer that comes too late
+		}
+		if said, err := wire.FailureFromProto(m.GetFailed()); err == nil {
+			f.Message += ": " + said.Message
+			f.Data = map[string]any{"step": said.Step, "stack": said.Stack}
+		}
+		return
+	}
 }
 
 // awaitExit adds the exit code. A stream that ended because the process died is a

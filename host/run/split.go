@@ -63,6 +63,9 @@ type Drive struct {
 	// Forked lets a bundle play in a copy of a process of Host.Forks of package request: what such a play
 	// comes to must not be evidence that the strategy is determined.
 	Forked bool
+	// Holds are close times of steps, ascending: a strategy that plays many steps by itself is given no
+	// candle after the next of them before it has decided there, nor told how many there will be.
+	Holds []market.Time
 	// Unreplayed leaves a strategy of signals unasked whether it looks ahead.
 	Unreplayed bool
 	// Warmup is how many candles lie before the window: 0 what the strategy asks for,
@@ -160,7 +163,7 @@ func newLayout(sources []*source, warmup market.Warmup, drive Drive) layout {
 		l.window, l.total = countSteps(series, start)
 	}
 	l.warmup = l.window + int64(l.short)
-	if !drive.Lockstep {
+	if !drive.Lockstep && len(drive.Holds) == 0 {
 		l.announced = l.total
 	}
 	return l

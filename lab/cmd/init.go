@@ -303,6 +303,9 @@ func validateStrategy(ctx context.Context, a *App, slug string, o validateOption
 				list[i].Code = request.CodeCheckFailed
 			}
 		case Warned:
+			if !a.JSON { // its line says so
+				continue
+			}
 			out.Warnings = append(out.Warnings, Warning{Code: strings.ToUpper(o.ID), Message: o.Message})
 		}
 	}

@@ -286,7 +286,24 @@ func runWarnings(x *request.Result) []Warning {
 	for _, w := range x.Report.Warnings {
 		list = append(list, Warning{Code: w.Code, Message: w.Message})
 	}
-	return list
+	return append(list, refusedIntents(x)...)
+}
+
+// refusedIntents warns of intents that made or changed no order, on the split that has most of them. It is no
+// part of the report, whose metrics count them.
+func refusedIntents(x *request.Result) []Warning {
+	most, on := 0.0, ""
+	for _, s := range x.Report.Splits {
+		if n, _ := s.Metrics.Get("rejected_intents"); n > most {
+			most, on = n, s.ID
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("on %s %.0f intents did nothing, such as a cancel of an order that is unknown or "+
+		"closed: lab export decisions %s --split %s has their reasons", on, most, x.RunID, on)
+	return []Warning{{Code: "INTENTS_REFUSED", Message: message}}
 }
 
 // say prints a line for people on stderr.
@@ -470,6 +487,9 @@ func printRun(w io.Writer, x *request.Result, test *artifact.LockedMetrics, plac
 	for _, s := range x.Report.Splits {
 		if test != nil && s.ID == test.SplitID {
 			s.Status, s.Metrics = test.Status+", revealed", test.Metrics
+		}
+		if s.HasFailed() { // what it came to until then counts for nothing
+			s.Metrics = metric.Values{}
 		}
 		rows = append(rows,
 			append([]string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10]},

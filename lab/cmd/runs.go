@@ -113,6 +113,9 @@ func printRows(w io.Writer, rows []runRow) {
 			completed = *r.CompletedAt
 		}
 		s := r.Summary
+		if r.Status == artifact.StatusFailed { // what it came to until then counts for nothing
+			s = artifact.Summary{}
+		}
 		cells = append(cells, []string{
 			r.RunID, r.Slug, r.Kind, r.Status, completed, cell(s.TotalReturn, "%+.2f %%", 100),
 			cell(s.SharpeRatio, "%.2f", 1), trialCell(r.Trials),

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -16,6 +16,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/proc/bundle"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
@@ -139,6 +140,8 @@ type Supplies struct {
 	StepLimitMS int64          `json:"step_limit_ms"`
 	Candles     []CandleSupply `json:"candles"`
 	Inputs      []string       `json:"inputs"`
+	// Bundle reports whether the program is a bundle, whose hash is that of its manifest.
+	Bundle bool `json:"bundle,omitempty"`
 }
 
 // CandleSupply is one candle file and what the catalogue knows of it beside its content.
@@ -153,13 +156,19 @@ type CandleSupply struct {
 // SuppliesOf are those of a request, with the path of each file by its hash.
 func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[string]string, error) {
 	q := p.Request
-	if h.Reattach != "" || strings.HasSuffix(q.Plugin.Path, ".json") {
-		return nil, nil, Errorf(CodeUsage, "workers play programs that are one file: leave --on out for a "+
-			"strategy in Python or under a debugger").With("flag", "--on")
+	if h.Reattach != "" {
+		return nil, nil, Errorf(CodeUsage, "workers play no strategy under a debugger: leave --on out").
+			With("flag", "--on")
 	}
+	s := &Supplies{StepLimitMS: h.StepLimit.Milliseconds(), Candles: []CandleSupply{}, Inputs: []string{},
+		Bundle: filepath.Base(q.Plugin.Path) == bundle.ManifestFile}
 	files := map[string]string{q.Plugin.SHA256: q.Plugin.Path}
+	if s.Bundle {
+		if err := addLayers(files, filepath.Dir(q.Plugin.Path)); err != nil {
+			return nil, nil, err
+		}
+	}
 	q.Plugin.Path, q.Pins = filepath.Base(q.Plugin.Path), map[string]string{}
-	s := &Supplies{StepLimitMS: h.StepLimit.Milliseconds(), Candles: []CandleSupply{}, Inputs: []string{}}
 	sets, err := p.Datasets(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -187,9 +196,30 @@ func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[strin
 	return s, files, nil
 }
 
-// Files are the hashes of everything that supplies name.
+// addLayers adds the lists of a bundle's layers by their hashes, with the path of each.
+func addLayers(files map[string]string, folder string) error {
+	m, _, err := bundle.Open(folder)
+	if err != nil {
+		return err
+	}
+	for _, l := range m.Layers {
+		files[l.SHA256] = filepath.Join(filepath.Dir(folder), bundle.LayersFolder, l.SHA256, bundle.ListFile)
+	}
+	return nil
+}
+
+// BundleIn is where a bundle of supplies is in the folder of files by their hashes: its manifest, beside its
+// layers.
+func (s *Supplies) BundleIn(blobs string) string {
+	return filepath.Join(blobs, "bundles", s.Request.Plugin.SHA256+bundle.Suffix, bundle.ManifestFile)
+}
+
+// Files are the hashes of the files that supplies name. A bundle is none.
 func (s *Supplies) Files() []string {
-	list := append([]string{s.Request.Plugin.SHA256}, s.Inputs...)
+	list := slices.Clone(s.Inputs)
+	if !s.Bundle {
+		list = append([]string{s.Request.Plugin.SHA256}, list...)
+	}
 	for _, c := range s.Candles {
 		list = append(list, c.SHA256)
 	}
@@ -220,7 +250,9 @@ func Equip(ctx context.Context, o Equipment, s *Supplies) (_ *Host, _ *Prepared,
 		return nil, nil, fmt.Errorf("%q is not the name of a program", q.Plugin.Path)
 	}
 	q.Plugin.Path = filepath.Join(bin, q.Plugin.Path)
-	if err := copyFile(filepath.Join(o.Blobs, q.Plugin.SHA256), q.Plugin.Path, 0o700); err != nil {
+	if s.Bundle {
+		q.Plugin.Path = s.BundleIn(o.Blobs)
+	} else if err := copyFile(filepath.Join(o.Blobs, q.Plugin.SHA256), q.Plugin.Path, 0o700); err != nil {
 		return nil, nil, err
 	}
 	q.Plugin = project.Built{Path: q.Plugin.Path, SHA256: q.Plugin.SHA256,

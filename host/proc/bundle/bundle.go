@@ -313,14 +313,20 @@ func readList(dir string, l Layer) (*List, []byte, error) {
 	if got := digest.SHA256Hex(text); got != l.SHA256 {
 		return nil, nil, wrong(ListFile, "has the SHA-256 %s, not that of the manifest", got)
 	}
+	list, err := parseList(text)
+	return list, text, err
+}
+
+// parseList reads a layer's list.
+func parseList(text []byte) (*List, error) {
 	list := &List{}
 	if err := decode(ListFile, text, list); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if list.Schema != LayerSchema {
-		return nil, nil, wrong("schema", "is %.40q, must be %s", list.Schema, LayerSchema)
+		return nil, wrong("schema", "is %.40q, must be %s", list.Schema, LayerSchema)
 	}
-	return list, text, checkFiles("files", list.Files)
+	return list, checkFiles("files", list.Files)
 }
 
 // install copies files into a folder that appears whole or not at all.
@@ -354,12 +360,7 @@ func install(from, to string, files []File, list []byte) error {
 }
 
 func copyFile(from, to string, f File) error {
-	target := filepath.Join(to, filepath.FromSlash(f.Path))
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return err
-	}
-	source := filepath.Join(from, filepath.FromSlash(f.Path))
-	in, err := os.Open(source)
+	in, err := os.Open(filepath.Join(from, filepath.FromSlash(f.Path)))
 	if err != nil {
 		return err
 	}
@@ -367,12 +368,21 @@ func copyFile(from, to string, f File) error {
 	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
 		return errors.Join(err, wrong(f.Path, "is no regular file"))
 	}
+	return writeFile(io.LimitReader(in, f.Size+1), to, f)
+}
+
+// writeFile makes a file of a folder from all that a reader has.
+func writeFile(from io.Reader, to string, f File) error {
+	target := filepath.Join(to, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
 	// Executable: an interpreter and its libraries are among them, and no file is ever run by name.
 	out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o555)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.LimitReader(in, f.Size+1))
+	_, err = io.Copy(out, from)
 	if err = errors.Join(err, out.Close()); err != nil {
 		return err
 	}

@@ -18,6 +18,27 @@ import (
 // cutsEach is how many cuts are made at decisions and how many anywhere. It is policy.
 const cutsEach = 10
 
+// How many of the decisions, and of all steps, a play in pieces holds at. It is policy.
+const (
+	HeldDecisions = 200
+	HeldSteps     = 1000
+)
+
+// Holds are the steps at which a play in pieces ends a piece, ascending and distinct: HeldDecisions of the
+// decisions, which are steps, and HeldSteps of the steps [first, end), in which decisions count. Stream:
+// holds, index 0.
+func Holds(decisions []int, first, end int, seed uint64) []int {
+	stream := random.New(seed, random.Holds, 0)
+	inside := slices.DeleteFunc(slices.Clone(decisions), func(k int) bool { return k < first || k >= end })
+	stream.Shuffle(len(inside), func(i, j int) { inside[i], inside[j] = inside[j], inside[i] })
+	out := inside[:min(HeldDecisions, len(inside))]
+	for n := min(HeldSteps, end-first); n > 0; n-- {
+		out = append(out, first+stream.IntN(end-first))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Cuts are the steps after which the lookahead test cuts, ascending and distinct: ten of
 // the decisions, which are steps, and ten of the steps [first, last). Where there are
 // fewer decisions there are more of the others; where there are fewer steps than cuts,

@@ -193,6 +193,40 @@ func TestMetamorphic(t *testing.T) {
 	}
 }
 
+func TestHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.IntRange(0, 50).Draw(t, "first")
+		end := first + rapid.IntRange(0, 5000).Draw(t, "steps")
+		decisions := rapid.SliceOfNDistinct(rapid.IntRange(0, 6000), 0, 300, rapid.ID[int]).Draw(t, "decisions")
+		seed := rapid.Uint64().Draw(t, "seed")
+		given := slices.Clone(decisions)
+		holds := replay.Holds(decisions, first, end, seed)
+		if !slices.Equal(decisions, given) || !slices.Equal(holds, replay.Holds(decisions, first, end, seed)) {
+			t.Fatal("not the same again")
+		}
+		if !slices.IsSorted(holds) || len(slices.Compact(slices.Clone(holds))) != len(holds) {
+			t.Fatalf("%v", holds)
+		}
+		inside, held := 0, 0
+		for _, k := range decisions {
+			if k >= first && k < end {
+				inside++
+				if slices.Contains(holds, k) {
+					held++
+				}
+			}
+		}
+		if held < min(inside, replay.HeldDecisions) || len(holds) > replay.HeldDecisions+replay.HeldSteps {
+			t.Fatalf("%d of %d decisions, %d steps in all", held, inside, len(holds))
+		}
+		for _, k := range holds {
+			if k < first || k >= end {
+				t.Fatal(k)
+			}
+		}
+	})
+}
+
 func TestCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.IntRange(0, 50).Draw(t, "first")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/proc/bundle"
 )
 
 // putFile stores a file under its hash, unless it is there. What is read on the way must have the hash.
@@ -22,6 +23,9 @@ func (l *Link) putFile(ctx context.Context, sum, path string) error {
 		return nil
 	} else if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return err
+	}
+	if name := filepath.Base(path); name == bundle.ManifestFile || name == bundle.ListFile {
+		return l.putFolder(ctx, sum, path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -35,6 +39,58 @@ func (l *Link) putFile(ctx context.Context, sum, path string) error {
 	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
 		return errors.Join(fmt.Errorf("%s has the SHA-256 %.12s, not %.12s", path, got, sum),
 			l.blobs.Delete(ctx, sum))
+	}
+	return nil
+}
+
+// putFolder stores a bundle or a layer under the hash of its document.
+func (l *Link) putFolder(ctx context.Context, sum, document string) error {
+	in, out := io.Pipe()
+	go func() { out.CloseWithError(bundle.Pack(out, document)) }()
+	_, err := l.blobs.Put(ctx, jetstream.ObjectMeta{Name: sum}, in)
+	_ = in.Close() // ends the goroutine
+	return err
+}
+
+// getBundle brings a bundle and its layers from the object store, unless they are there. What is there was
+// checked when it was unpacked, and is again before it is executed.
+func (l *Link) getBundle(ctx context.Context, sum, manifest string) error {
+	if err := l.getFolder(ctx, sum, manifest); err != nil {
+		return err
+	}
+	m, _, err := bundle.Open(filepath.Dir(manifest))
+	if err != nil {
+		return err
+	}
+	layers := filepath.Join(filepath.Dir(filepath.Dir(manifest)), bundle.LayersFolder)
+	for _, layer := range m.Layers {
+		list := filepath.Join(layers, layer.SHA256, bundle.ListFile)
+		if err := l.getFolder(ctx, layer.SHA256, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Link) getFolder(ctx context.Context, sum, document string) error {
+	if got, err := digest.File(document); err == nil && got == sum {
+		return nil
+	}
+	object, err := l.blobs.Get(ctx, sum)
+	if err != nil {
+		return fmt.Errorf("bundle %.12s: %w", sum, err)
+	}
+	defer object.Close()
+	err = bundle.Unpack(object, document, sum)
+	var wrong *bundle.Error
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if isDamaged(err) {
+		_ = l.blobs.Delete(ctx, sum) // its coordinator puts it there again
+	}
+	if err != nil {
+		return fmt.Errorf("bundle %.12s: %w", sum, err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@
 //	assay-jobs     key-value: the signed job of each epoch, for as long as its coordinator lives
 //	assay-results  key-value: the first result of each task, by compare-and-set
 //	assay-workers  key-value: who does what
-//	assay-blobs    objects: programs and candles by their SHA-256
+//	assay-blobs    objects: programs and candles by their SHA-256, bundles by that of their manifest
 //	assay-runs     objects: files of played trials
 //
 // Nothing here is the truth: that is the family's folder, which only the coordinator writes. A server

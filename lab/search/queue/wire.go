@@ -118,7 +118,9 @@ func DecodeJob(text []byte) (*Job, error) {
 		form("/epoch", j.Epoch, epochForm.MatchString(j.Epoch)),
 		form("/plan_id", j.PlanID, planForm.MatchString(j.PlanID)),
 		form("/engine", j.Engine, field.IsSHA256(j.Engine)),
-		form("/supplies/question/Plugin/Path", s.Request.Plugin.Path, isName(s.Request.Plugin.Path)))
+		form("/supplies/question/Plugin/Path", s.Request.Plugin.Path, isName(s.Request.Plugin.Path)),
+		form("/supplies/question/Plugin/SHA256", s.Request.Plugin.SHA256,
+			field.IsSHA256(s.Request.Plugin.SHA256)))
 	for _, sum := range s.Files() {
 		err = errors.Join(err, form("/supplies", sum, field.IsSHA256(sum)))
 	}

@@ -339,6 +339,11 @@ func (w *worker) equip(ctx context.Context, b *bench, epoch string) error {
 	if b.job.Epoch != epoch || b.job.Engine != w.Engine.SHA256 {
 		return &goneError{"its job is that of another search or engine"}
 	}
+	if s := &b.job.Supplies; s.Bundle {
+		if err := w.getBundle(ctx, s.Request.Plugin.SHA256, s.BundleIn(w.kept)); err != nil {
+			return err
+		}
+	}
 	for _, sum := range b.job.Supplies.Files() {
 		if err := w.getFile(ctx, sum, w.kept); err != nil {
 			return err

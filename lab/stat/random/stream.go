@@ -24,6 +24,7 @@ type Purpose string
 // The purposes.
 const (
 	Cuts          Purpose = "cuts"
+	Holds         Purpose = "holds"
 	Poison        Purpose = "poison"
 	Noise         Purpose = "noise"
 	Gaps          Purpose = "gaps"

@@ -181,10 +181,13 @@ def test_a_script_is_left_to_send_notes(monkeypatch: pytest.MonkeyPatch) -> None
     one = author(SYMBOLS[:1], every=10**9, talks=1)
     player = Player(one)
     player.take(chunk(steps, 1))
-    one.notes._max_points = 60
+    one.notes._max_points = 20
+    monkeypatch.setattr("assay._drive.MAX_LINES", 60)
     quiet = script(steps[:100], 0, 99)
     del quiet.steps[1:]
-    assert player.play(quiet).step == 60  # the point that was left out is told where it was
+    assert player.play(quiet).step == 60  # the line that was left out is told where it was
+    lines, points = one.notes.take()
+    assert (lines.log_lines.dropped, points.annotations.dropped) == (1, 41)  # points are counted
 
 
 def test_lying_scripts_are_refused() -> None:

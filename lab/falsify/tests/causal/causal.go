@@ -6,6 +6,7 @@ package causal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -218,7 +219,54 @@ func stored(b *battery.Bench) *compared {
 func lockstep(b *battery.Bench) (battery.Check, error) {
 	c := &compared{Comparison: Comparison{Variant: "lockstep"}}
 	p := compare(b, c, &battery.Play{Part: b.Search, How: request.Replay{Drive: run.Drive{Lockstep: true}}})
+	if b.Prepared.Strategy.Advance && len(b.Prepared.Strategy.Differs()) > 0 {
+		return inPieces(b, c, p)
+	}
 	return compareAll(b, lockstepEntry, []*compared{c}, p)
+}
+
+// inPieces is the check of a strategy of another engine, which computes all its columns anew wherever the
+// candles end: they end where it has to decide at some steps, and not at each. What then differs is judged by
+// each: a strategy whose columns change with what follows is computed at every candle in the base, too.
+func inPieces(b *battery.Bench, whole *compared, each *battery.Play) (battery.Check, error) {
+	decided, err := decidedAt(b, b.Search.From)
+	if err != nil {
+		return battery.Check{}, err
+	}
+	holds := replay.Holds(decided, b.Search.From, b.Search.To, b.Seed)
+	drive := run.Drive{}
+	for _, i := range holds {
+		drive.Holds = append(drive.Holds, b.Prepared.CloseAt(i))
+	}
+	c := &compared{Comparison: Comparison{Variant: "pieces"}}
+	p := compare(b, c, &battery.Play{Part: b.Search, Hopeless: true, How: request.Replay{Drive: drive}})
+	find := func(ctx context.Context) (*battery.Finding, error) {
+		if c.differs() {
+			each.Test = lockstepEntry.ID
+			list := []*battery.Play{each}
+			if err := errors.Join(b.RunPlays(ctx, list), b.KeepCrash(ctx, list)); err != nil {
+				return nil, err
+			}
+			return equal(ctx, b, lockstepEntry, capsule.Lookahead, []*compared{whole})
+		}
+		f, err := equal(ctx, b, lockstepEntry, capsule.Lookahead, []*compared{c})
+		if err == nil {
+			f.Method = fmt.Sprintf("the search in %d pieces: the process holds no candle after the last of "+
+				"a piece before it has decided there; they end at each step with an order, or %d of them, "+
+				"and at %d that are drawn", len(holds), replay.HeldDecisions, replay.HeldSteps)
+		}
+		return f, err
+	}
+	return battery.Check{Plays: []*battery.Play{p}, Judge: find}, nil
+}
+
+// decidedAt are the steps of the base, from one on, at which it asked for something.
+func decidedAt(b *battery.Bench, first int) (list []int, err error) {
+	times, err := lines.Times(b.Played.Lines, b.Prepared.CloseAt(first))
+	for _, t := range times {
+		list = append(list, b.FindCandle(t))
+	}
+	return list, err
 }
 
 // prefixes plays the base without what comes after a cut, and with nonsense there.
@@ -227,13 +275,9 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 	for begun := b.Source.Set.Begun(); first < last && b.Prepared.CloseAt(first) < begun; {
 		first++
 	}
-	times, err := lines.Times(b.Played.Lines, b.Prepared.CloseAt(first))
+	decided, err := decidedAt(b, first)
 	if err != nil {
 		return battery.Check{}, err
-	}
-	var decided []int
-	for _, t := range times {
-		decided = append(decided, b.FindCandle(t))
 	}
 	var list []*compared
 	var plays []*battery.Play

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from . import strategy_pb2 as pb
-from ._drive import CHUNK_STEPS, Author
+from ._drive import CHUNK_STEPS, RAISED, Author
 from .indicators import Line
 from .view import Bare, Position, SymbolView
 
@@ -245,7 +245,7 @@ class Player:
                             return intents
                     if perf_counter() > deadline or notes.due:
                         return []
-            except Exception as e:
+            except RAISED as e:
                 raise author.explain(e) from None
             finally:
                 self._next = index + 1

@@ -63,6 +63,14 @@ _ACTIONS: dict[str, Any] = {
 _BUILDERS = {"submit": "Buy or Sell", "cancel": "Cancel", "replace": "Replace"}
 
 
+class Overdue(BaseException):
+    """Interrupts a strategy that the host does not wait for any longer."""
+
+
+#: What ends a strategy's method: an exit is a failure like others.
+RAISED = (Exception, SystemExit, Overdue)
+
+
 class Failure(Exception):
     """Ends the run: what the host is told."""
 
@@ -123,8 +131,8 @@ def build(cls: type[Strategy], params: str, run: str = "1h") -> tuple[Strategy |
         lookback = strategy.lookback()
     except ParamError as e:
         return None, _NOTHING, _refused([e], "")
-    except Exception as e:
-        text = f"{_what(e)}{_place(e.__traceback__)} while the strategy was made"
+    except RAISED as e:
+        text = f"{explained(e)} while the strategy was made"
         return None, _NOTHING, _refused([ParamError("", text)], _stack(e), type(e).__name__)
     try:
         looked = kept(warmup, lookback, tuple(cls.extra))
@@ -245,17 +253,17 @@ class Author:
             return early + self.messages(
                 "on_candle", self.strategy.on_candle(self.view), len(early)
             )
-        except Exception as e:
+        except RAISED as e:
             raise self.explain(e) from None
 
-    def explain(self, e: Exception) -> Failure:
+    def explain(self, e: BaseException) -> Failure:
         """What the host is told of an exception of the author's."""
         at = f", candle closed at {_text(self.view._time)}"
         if isinstance(e, Failure):
             return Failure(f"{e}{at}", e.kind) if e.kind == "intent" else e
         if isinstance(e, SignalError):
             return Failure(str(e), "signals")
-        message = f"{_what(e)}{_place(e.__traceback__)}{at}"
+        message = f"{explained(e)}{at}"
         return Failure(message, type(e).__name__, _stack(e))
 
     def remember(self) -> None:
@@ -314,8 +322,8 @@ class Author:
             return
         try:
             self.strategy.stop(self.view)
-        except Exception as e:
-            message = f"{_what(e)}{_place(e.__traceback__)}"
+        except RAISED as e:
+            message = f"{explained(e)} in stop()"
             raise Failure(message, type(e).__name__, _stack(e)) from None
 
     def _see(self, step: Any) -> None:
@@ -513,8 +521,8 @@ class Whole:
             raise Failure(str(e), "signals") from None
         except Failure:
             raise
-        except Exception as e:
-            message = f"{_what(e)}{_place(e.__traceback__)} in signals()"
+        except RAISED as e:
+            message = f"{explained(e)} in signals()"
             raise Failure(message, type(e).__name__, _stack(e)) from None
 
 
@@ -569,7 +577,6 @@ class _Notes:
         full = key not in self._series and len(self._series) >= MAX_SERIES
         if full or self._point_count >= self._max_points or len(name.encode()) > MAX_TEXT:
             self._dropped_points += 1
-            self.due = True
             return
         self._point_count += 1
         times, values = self._series.setdefault(key, ([], []))
@@ -671,17 +678,27 @@ def _text(ms: int) -> str:
     return moment(ms).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def explained(e: BaseException) -> str:
+    """What was raised, and the author's line that led to it."""
+    return f"{_what(e)}{_place(e.__traceback__)}"
+
+
 def _what(e: BaseException) -> str:
+    if isinstance(e, Overdue):
+        return "still running"
     return f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
 
 
 def _stack(e: BaseException) -> str:
-    """The stack without the frames that drive: how a strategy is driven makes no difference."""
+    """The stack without the frames that drive and the folders of this machine: how and where a
+    strategy is driven makes no difference."""
     tb = e.__traceback__
     while tb and os.path.basename(tb.tb_frame.f_code.co_filename) in ("_drive.py", "_advance.py"):
         tb = tb.tb_next
-    text = traceback.format_exception(type(e), e, tb or e.__traceback__)
-    return _cut("".join(text), MAX_STACK)
+    text = "".join(traceback.format_exception(type(e), e, tb or e.__traceback__))
+    for folder in sorted(filter(None, sys.path), key=len, reverse=True):
+        text = text.replace(f'File "{folder}{os.sep}', 'File "')
+    return _cut(text, MAX_STACK)
 
 
 def _place(tb: TracebackType | None) -> str:

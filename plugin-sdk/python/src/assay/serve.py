@@ -8,17 +8,31 @@ for its kind, and the payload, a message of strategy.proto.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
+import signal
 import socket
 import struct
 import sys
-from typing import Any
+import threading
+from typing import Any, NoReturn
 
 from . import _forks
 from . import strategy_pb2 as pb
 from ._advance import Player
-from ._drive import PROTOCOL_VERSION, Author, Failure, Whole, build, ready, refused, spec
+from ._drive import (
+    PROTOCOL_VERSION,
+    Author,
+    Failure,
+    Overdue,
+    Whole,
+    build,
+    explained,
+    ready,
+    refused,
+    spec,
+)
 from .params import ParamError
 from .signals import SignalStrategy
 from .strategy import Strategy
@@ -59,7 +73,10 @@ class _Link:
 
 def _load(entry: str) -> type[Strategy]:
     module, _, name = entry.partition(":")
-    loaded = importlib.import_module(module)
+    try:
+        loaded = importlib.import_module(module)
+    except SystemExit as e:
+        raise SystemExit(f"{explained(e)} while {module} was imported") from None
     if name:
         found = getattr(loaded, name, None)
         if isinstance(found, type) and issubclass(found, Strategy):
@@ -160,6 +177,28 @@ def _serve(link: _Link, cls: type[Strategy]) -> None:
             return
 
 
+def _overdue(*_: Any) -> NoReturn:
+    raise Overdue
+
+
+def _tell_ends() -> Any:
+    """Has ends of the process that nothing would tell of raise an exception where they come from:
+    a host that waits no longer sends SIGQUIT, os._exit would leave no word. Returns the real one.
+    """
+    signal.signal(signal.SIGQUIT, _overdue)
+    # Writes the stack first: what never returns to Python raises nothing.
+    faulthandler.register(signal.SIGQUIT, all_threads=False, chain=True)
+    leave, own = os._exit, os.getpid()
+
+    def exits(status: int) -> NoReturn:
+        if os.getpid() == own and threading.current_thread() is threading.main_thread():
+            raise SystemExit(status)
+        leave(status)
+
+    os._exit = exits
+    return leave
+
+
 def main() -> None:
     """Serves the strategy that the first argument names."""
     folder = os.environ.get(_FOLDER)
@@ -172,6 +211,7 @@ def main() -> None:
     if author:
         _forks.prepare(author)
     else:
+        leave = _tell_ends()
         cls = _load(sys.argv[1])
     path = os.path.join(folder, "strategy.sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -180,6 +220,7 @@ def main() -> None:
         print(f"assay|{PROTOCOL_VERSION}|unix|{path}|frames", flush=True)
         if author:
             sock = _forks.play(listener, path, author)
+            leave = _tell_ends()
             cls = _load(sys.argv[1])
         else:
             sock, _ = listener.accept()
@@ -189,7 +230,7 @@ def main() -> None:
     if author:  # what is imported need not be taken apart
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        leave(0)
 
 
 if __name__ == "__main__":

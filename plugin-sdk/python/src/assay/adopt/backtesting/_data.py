@@ -78,19 +78,22 @@ class Data:
     """The candles so far: ``Open``, ``High``, ``Low``, ``Close``, ``Volume``, ``index``, ``df``."""
 
     def __init__(self) -> None:
-        self._size = 0
+        self._size = self._added = 0
         self._rows = np.empty((5, 1024))
         self._times = np.empty(1024, "datetime64[ms]")
         self._cached: dict[str, Any] = {}
 
     def _add(self, time: int, row: tuple[float, ...]) -> None:
+        self._cached = {}
+        if self._size < self._added:  # it was added as a later candle
+            self._size += 1
+            return
         if self._size == self._times.size:
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)], axis=1)
             self._times = np.concatenate([self._times, np.empty_like(self._times)])
         self._rows[:, self._size] = row
         self._times[self._size] = np.datetime64(time, "ms")
-        self._size += 1
-        self._cached = {}
+        self._size = self._added = self._size + 1
 
     def _show(self, size: int) -> None:
         """Shows so many of the candles that were added."""

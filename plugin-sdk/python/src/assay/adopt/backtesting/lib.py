@@ -19,6 +19,8 @@ OHLCV_AGG = {"Open": "first", "High": "max", "Low": "min", "Close": "last", "Vol
 
 
 def _last_two(series: Any) -> tuple[Any, Any]:
+    if isinstance(series, np.ndarray):
+        return series[-2], series[-1]
     if isinstance(series, Number):
         return series, series
     if hasattr(series, "iloc"):

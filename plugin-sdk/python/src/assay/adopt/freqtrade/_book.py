@@ -25,6 +25,7 @@ from ... import (
     QuoteAmount,
     Replace,
     Sell,
+    SymbolView,
     TrailingPercent,
     View,
     WholePosition,
@@ -164,7 +165,7 @@ class Book:
 
     def decide(self, pair: str, row: dict[str, Any]) -> None:
         """Decides for a pair at the close of its candle, by the newest row of its columns."""
-        v = self._view[pair]
+        v = of_pair(self._view, pair)
         if not self._working(v):
             self._entering.pop(pair, None)
         trade = self._open.get(pair)
@@ -230,7 +231,7 @@ class Book:
         if len(self._open) + len(self._entering) - len(self._leaving) >= slots:
             return
         stake = self._stake(slots)
-        rate = self._view[pair].close
+        rate = of_pair(self._view, pair).close
         tag = self._word(row, "enter_tag", "buy_tag")
         if stake <= 0 or not self._strategy.confirm_trade_entry(
             pair=pair,
@@ -409,6 +410,11 @@ class Book:
         order = (Buy if trade.is_short else Sell)(Quantity(trade.amount)).reduce_only()
         order = order.stop(level) if leg == "stop" else order.limit(level)
         self._asked.append(order.on(trade.pair).tag(leg).ref(ref))
+
+
+def of_pair(v: View, pair: str) -> SymbolView:
+    """The view of a pair: that of the run where it has only this one, which costs nothing."""
+    return v if len(v.symbols) == 1 else v[pair]
 
 
 def _minutes(now: datetime, trade: Trade) -> float:

@@ -19,7 +19,7 @@ from ..._frames import Row
 from ...view import FrameView
 from .. import LookedAhead, Unsupported, drawn, same
 from . import _modules
-from ._book import SIGNALS, Book
+from ._book import SIGNALS, Book, of_pair
 from ._data import Candles, Provider, Wallets
 from ._params import parameters, usable
 from ._protections import Protections
@@ -35,6 +35,7 @@ from ._strategy import (
 from ._trade import Locks, Trade
 
 _FIRST_CHECKS = 8  # candles at which they are called again, the first time
+_CHECKED_BLOCKS = 4  # later at one, in one of so many blocks
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,7 @@ class Adopted(Base):
         strategy.bot_loop_start(current_time=v.time)
         # Those that are held come first: what leaves gives its place to any other.
         for pair in sorted(v.symbols, key=lambda p: not book.holds(p)):
-            if not v[pair].closed:
+            if not of_pair(v, pair).closed:
                 continue
             book.decide(pair, self._analyzed(pair, v))
         asked: Intents = book.take()
@@ -221,7 +222,7 @@ class Adopted(Base):
         if self._book is None:
             self._begin(v)
         for pair in v.symbols:
-            s = v[pair]
+            s = of_pair(v, pair)
             if s.closed:
                 self._candles[pair, self._theirs.timeframe].add(s._candle[0], s._candle[1:])
             for timeframe in self.extra:
@@ -238,7 +239,7 @@ class Adopted(Base):
         self._locks.now = v.time
         w = self._wallets
         w.free, w.equity = v.cash, v.equity
-        w.held = {p.partition("/")[0]: v[p].position.quantity for p in v.symbols}
+        w.held = {p.partition("/")[0]: of_pair(v, p).position.quantity for p in v.symbols}
         self._book.begin(v)
 
     def _begin(self, v: View) -> None:
@@ -305,7 +306,8 @@ class Adopted(Base):
         asked, why = provider.asked, ""
         try:
             whole = Columns(self._populated(pair), states[-1][own])
-            for k in drawn(0, len(states) - 1, 1 if self._checked else _FIRST_CHECKS):
+            later = v.index // BLOCK % _CHECKED_BLOCKS == 0
+            for k in drawn(0, len(states) - 1, int(later) if self._checked else _FIRST_CHECKS):
                 self._show(states[k])
                 why = why or whole.differing(self._populated(pair))
                 if why and self._checked:
