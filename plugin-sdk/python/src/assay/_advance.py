@@ -10,7 +10,7 @@ from typing import Any
 from . import strategy_pb2 as pb
 from ._drive import CHUNK_STEPS, Author
 from .indicators import Line
-from .view import Bare, Position, SymbolView
+from .view import Bare, SymbolView
 
 #: A script is left after so many seconds, so that the host sees how far the run is.
 PLAY_SECONDS = 0.1
@@ -133,32 +133,34 @@ class Player:
 
     def play(self, script: Any) -> Any:
         """Plays a script to its first step with intents, its end, or until it took long."""
-        self._check(script)
+        bounds = self._bounds(script)
         deadline = perf_counter() + PLAY_SECONDS
-        events = {m.index: m for m in script.steps}
-        bounds = [*sorted(events), script.last + 1]
-        for begin, end in zip(bounds, bounds[1:], strict=False):
-            intents = self._event(events[begin])
-            if intents or self._author.notes.due or perf_counter() > deadline:
+        notes = self._author.notes
+        for step, end in zip(script.steps, bounds[1:], strict=True):
+            intents = self._event(step)
+            if intents or notes.due or perf_counter() > deadline:
                 break
             if self._next < end:
                 intents = self._between(end, deadline)
-                if self._next < end or intents or self._author.notes.due:
+                if self._next < end or intents or notes.due:
                     break
         return pb.Advanced(step=self._next - 1, intents=intents)
 
-    def _check(self, script: Any) -> None:
-        indexes = [m.index for m in script.steps]
-        known = self._first + len(self._times)
-        if not indexes or indexes[0] != self._next:
-            raise SystemExit(f"a script must begin with step {self._next}, not {indexes[:1]}")
-        if any(b <= a for a, b in zip(indexes, indexes[1:], strict=False)):
+    def _bounds(self, script: Any) -> list[int]:
+        """The steps that a script tells of, and where it ends."""
+        bounds = [m.index for m in script.steps]
+        if not bounds or bounds[0] != self._next:
+            raise SystemExit(f"a script must begin with step {self._next}, not {bounds[:1]}")
+        if len(bounds) > 1 and any(b <= a for a, b in zip(bounds, bounds[1:], strict=False)):
             raise SystemExit("the steps of a script must ascend")
-        if not indexes[-1] <= script.last < known:
+        known = self._first + len(self._times)
+        if not bounds[-1] <= script.last < known:
             raise SystemExit(
-                f"a script of steps up to {indexes[-1]} ends with {script.last}: there are candles "
+                f"a script of steps up to {bounds[-1]} ends with {script.last}: there are candles "
                 f"up to step {known - 1}"
             )
+        bounds.append(script.last + 1)
+        return bounds
 
     def later(self, most: int) -> list[tuple[int, list[tuple[SymbolView, Bare]]]]:
         """The next steps whose candles are here: close time and candles by view."""
@@ -177,7 +179,8 @@ class Player:
         for line, values in self._columns:
             if (x := values[at]) is not None:
                 line._set(x)
-        author.feed(self._streamed)
+        if self._streamed:
+            author.feed(self._streamed)
         if self._times[at] >= self._due:
             self._give(self._times[at])
         intents = author.answer(step)
@@ -187,12 +190,12 @@ class Player:
     def _show(self, candles: Any) -> None:
         """Puts the candles of a step into the views."""
         if self._one:
-            self._author.view._candle, self._author.view._closed = candles, True
+            self._author.view._show(candles)
             return
         for view in self._author.views:
             view._closed = False
         for view, row in candles:
-            view._candle, view._closed = row, True
+            view._show(row)
 
     def _enter(self, index: int) -> None:
         view = self._author.view
@@ -206,24 +209,36 @@ class Player:
         """Plays steps in which nothing but candles comes. It ends before a step, with intents, or
         when there is something to be sent."""
         author, view = self._author, self._author.view
-        notes, strategy, one = author.notes, author.strategy, self._one
-        held, remembers = self._held, author.remembers
+        notes, on_candle, remembers = author.notes, author.strategy.on_candle, author.remembers
+        one, held = self._one, self._held
+        if held:
+            view._equity = tuple(held)  # it is counted where the strategy asks for it
         while self._next < end:
-            stop = min(end, (self._next // CHUNK_STEPS + 1) * CHUNK_STEPS)
-            if self._next < self.warmup:
-                stop = min(stop, self.warmup)
-            self._enter(self._next)
-            times, candles, first = self._times, self._candles, self._first
+            begin, first = self._next, self._first
+            last = min(end, (begin // CHUNK_STEPS + 1) * CHUNK_STEPS)
+            if begin < self.warmup:
+                last = min(last, self.warmup)
+            self._enter(begin)
+            at, stop = begin - first, last - first
             columns, streamed = self._columns, self._streamed
-            index = view.index - 1
             try:
-                for i in range(view.index - first, stop - first):
-                    index += 1
-                    view.index, view._time = index, times[i]
+                for i, view.index, view._time, candle in zip(
+                    range(at, stop),
+                    range(begin, last),
+                    self._times[at:stop],
+                    self._candles[at:stop],
+                    strict=True,
+                ):
                     if one:
-                        view._candle = candles[i]
+                        view._candle = candle
+                        view.close = candle[4]
+                        if held:
+                            view._held += 1
                     else:
-                        self._show(candles[i])
+                        self._show(candle)
+                        for of in held:
+                            if of._closed:
+                                of._held += 1
                     for line, values in columns:
                         x = values[i]
                         if x is not None:
@@ -232,13 +247,11 @@ class Player:
                             line.count += 1
                     if streamed:
                         author.feed(streamed)
-                    if times[i] >= self._due:
-                        self._give(times[i])
-                    if held:
-                        self._mark()
+                    if view._time >= self._due:
+                        self._give(view._time)
                     if remembers:
                         author.remember()
-                    answer = strategy.on_candle(view)
+                    answer = on_candle(view)
                     if answer is not None:
                         intents = author.messages("on_candle", answer, 0)
                         if intents:
@@ -248,18 +261,8 @@ class Player:
             except Exception as e:
                 raise author.explain(e) from None
             finally:
-                self._next = index + 1
+                self._next = view.index + 1
         return []
-
-    def _mark(self) -> None:
-        """Counts the candles of what is held, and values it as the engine does."""
-        value = 0.0
-        for view in self._held:
-            quantity, entry, candles = view._position
-            if view._closed:
-                view._position = Position(quantity, entry, candles + 1)
-            value += quantity * view._candle[4]
-        self._author.view.equity = self._author.view.cash + value
 
 
 def _present(bits: bytes, steps: int) -> list[int] | range:

@@ -237,10 +237,16 @@ class SymbolView:
     __slots__ = (
         "_candle",
         "_closed",
+        "_entry",
         "_frames",
+        "_held",
         "_past",
-        "_position",
+        "_quantity",
         "_view",
+        "close",
+        "flat",
+        "long",
+        "short",
         "symbol",
         "timeframe",
     )
@@ -251,9 +257,23 @@ class SymbolView:
         self._past = Past(0)
         self._frames: dict[str, FrameView | SymbolView] = {}
         self._candle = NO_CANDLE
+        self.close = _NAN  #: of the newest candle
         self._closed = False
-        self._position = _FLAT
+        self.flat = True  #: whether nothing is held
+        self.long = False  #: whether a positive quantity is held
+        self.short = False  #: whether a negative quantity is held
+        self._hold(0.0, 0.0, 0)
         self._view: View | None = None
+
+    # What most strategies read at every candle is an attribute: a property costs five times as
+    # much.
+
+    def _show(self, candle: Bare) -> None:
+        self._candle, self.close, self._closed = candle, candle[4], True
+
+    def _hold(self, quantity: float, entry: float, candles: int) -> None:
+        self._quantity, self._entry, self._held = quantity, entry, candles
+        self.flat, self.long, self.short = quantity == 0, quantity > 0, quantity < 0
 
     @property
     def candle(self) -> Candle:
@@ -273,10 +293,6 @@ class SymbolView:
     @property
     def low(self) -> float:
         return self._candle[3]
-
-    @property
-    def close(self) -> float:
-        return self._candle[4]
 
     @property
     def volume(self) -> float:
@@ -311,22 +327,7 @@ class SymbolView:
 
     @property
     def position(self) -> Position:
-        return self._position
-
-    @property
-    def flat(self) -> bool:
-        """Whether nothing is held."""
-        return self._position.quantity == 0
-
-    @property
-    def long(self) -> bool:
-        """Whether a positive quantity is held."""
-        return self._position.quantity > 0
-
-    @property
-    def short(self) -> bool:
-        """Whether a negative quantity is held."""
-        return self._position.quantity < 0
+        return Position(self._quantity, self._entry, self._held)
 
     @property
     def open_orders(self) -> list[Order]:
@@ -341,9 +342,6 @@ class SymbolView:
         self._view._publish(self.symbol, name, value)
 
 
-_FLAT = Position(0.0, 0.0, 0)
-
-
 class View(SymbolView):
     """The candles that just closed, the account after matching, a seeded random source and
     outlets for log lines and charts. Valid during the call that received it.
@@ -352,6 +350,7 @@ class View(SymbolView):
     """
 
     __slots__ = (
+        "_equity",
         "_inputs",
         "_log",
         "_orders",
@@ -360,7 +359,6 @@ class View(SymbolView):
         "_time",
         "_views",
         "cash",
-        "equity",
         "index",
         "quantity_step",
         "rand",
@@ -388,7 +386,18 @@ class View(SymbolView):
         self.warmup = False  #: whether orders would be rejected because the window has not begun
         self.quantity_step = 1e-8  #: of the venue: quantities are rounded down to it
         self.cash = 0.0  #: quote currency
-        self.equity = 0.0  #: cash and marked positions, quote currency
+        self._equity: float | tuple[SymbolView, ...] = 0.0  # or of what, where nobody said it
+
+    @property
+    def equity(self) -> float:
+        """Cash and marked positions, in quote currency."""
+        of = self._equity
+        if isinstance(of, float):
+            return of
+        value = 0.0
+        for view in of:  # in request order, as the engine adds
+            value += view._quantity * view.close
+        return self.cash + value
 
     def input(self, name: str) -> InputView:
         """An input of ``inputs``. Each value shows at the first step that closes when it is known,
