@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
+from itertools import repeat
+from operator import lt
 from time import perf_counter
 from typing import Any
 
 from . import strategy_pb2 as pb
 from ._drive import CHUNK_STEPS, Author
 from .indicators import Line
-from .view import Bare, SymbolView
+from .view import Bare, Columns, SymbolView
 
 #: A script is left after so many seconds, so that the host sees how far the run is.
 PLAY_SECONDS = 0.1
@@ -29,11 +32,12 @@ class Player:
         self._first = 0  # of those whose candles are here
         self._times: list[int] = []  # close time of each
         self._one = len(author.views) == 1
-        #: of each step: its candle in a run of one symbol, else pairs of view and candle
-        self._candles: list[Any] = []
+        self._columns = Columns()  # in a run of one symbol the candles of each step
+        #: else pairs of view and candle
+        self._candles: list[list[tuple[SymbolView, Bare]]] = []
         self._held: list[SymbolView] = []  # in request order
         #: lines of indicators that the host computes, with their value of each step, None: no new
-        self._columns: list[tuple[Line, list[float | None]]] = []
+        self._lines: list[tuple[Line, list[float | None]]] = []
         self._sent: list[int] | None = None  # which those are
         self._streamed = author.fed  # the others
         #: of each input what is known up to the newest candle here, and what of it was given
@@ -48,46 +52,50 @@ class Player:
         if chunk.first_step != known:
             raise SystemExit(f"candles come from step {chunk.first_step} on, {known} is the next")
         newest = self._times[-1:] + times
-        if any(b <= a for a, b in zip(newest, newest[1:], strict=False)):
+        if not all(map(lt, newest, newest[1:])):
             raise SystemExit("close times must ascend")
         if len(chunk.symbols) != len(self._author.views):
             raise SystemExit(f"{len(chunk.symbols)} columns for {len(self._author.views)} symbols")
         done = self._next - self._first
         del self._times[:done], self._candles[:done]
         self._first += done
-        for _, values in self._columns:
+        for _, values in self._lines:
             del values[:done]
         try:
-            self._candles += self._steps(chunk, len(times))
-            self._take_columns(chunk, len(times))
+            self._take_candles(chunk, len(times), done)
+            self._take_lines(chunk, len(times))
             self._take_inputs(chunk.inputs)
         except (ValueError, IndexError, struct.error) as e:
             raise SystemExit(f"the candles of a chunk do not fit: {e}") from None
         self._times += times
 
-    def _steps(self, chunk: Any, n: int) -> list[Any]:
-        """The candles of a chunk, step by step."""
+    def _take_candles(self, chunk: Any, n: int, done: int) -> None:
+        """Adds the candles of a chunk, in place of those that are done."""
         if self._one:
-            rows = _rows(chunk.symbols[0])
-            if len(rows) != n:
-                raise ValueError(f"{len(rows)} candles for {n} steps")
-            return rows
+            for name in Columns.__slots__:
+                column = getattr(self._columns, name)
+                del column[:done]
+                m = chunk.symbols[0]
+                column.frombytes(m.open_time if name == "time" else getattr(m, name))
+                if len(column) != len(self._times) + n:
+                    raise ValueError(f"{len(column) - len(self._times)} candles for {n} steps")
+            return
         steps: list[Any] = [[] for _ in range(n)]
         for view, m in zip(self._author.views, chunk.symbols, strict=True):
             for i, row in zip(_present(m.present, n), _rows(m), strict=True):
                 steps[i].append((view, row))
-        return steps
+        self._candles += steps
 
-    def _take_columns(self, chunk: Any, n: int) -> None:
+    def _take_lines(self, chunk: Any, n: int) -> None:
         """Adds the values of indicators. What the host does not send is streamed."""
         fed, sent = self._author.fed, [m.indicator for m in chunk.indicators]
         if self._sent is None:
             self._sent = sent
-            self._columns = [(line, []) for i in sent for line in fed[i].lines]
+            self._lines = [(line, []) for i in sent for line in fed[i].lines]
             self._streamed = tuple(f for i, f in enumerate(fed) if i not in sent)
         if sent != self._sent:
             raise ValueError(f"it has the indicators {sent}, those before {self._sent}")
-        columns = iter(self._columns)
+        columns = iter(self._lines)
         for m in chunk.indicators:
             f = fed[m.indicator]
             steps = [_present(chunk.symbols[i].present, n) for i in f.symbols]
@@ -167,7 +175,8 @@ class Player:
         at = self._author.view.index + 1 - self._first
         times, candles = self._times[at : at + most], self._candles[at : at + most]
         if self._one:
-            candles = [[(self._author.views[0], row)] for row in candles]
+            view = self._author.views[0]
+            candles = [[(view, self._columns[i])] for i in range(at, at + len(times))]
         return list(zip(times, candles, strict=True))
 
     def _event(self, step: Any) -> list[Any]:
@@ -175,8 +184,13 @@ class Player:
         author = self._author
         self._enter(step.index)
         at = step.index - self._first
-        self._show(self._candles[at])
-        for line, values in self._columns:
+        if self._one:
+            view = author.view
+            view._bare, view._columns, view._row = None, self._columns, at
+            view.close, view._closed = self._columns.close[at], True
+        else:
+            self._show(self._candles[at])
+        for line, values in self._lines:
             if (x := values[at]) is not None:
                 line._set(x)
         if self._streamed:
@@ -187,11 +201,8 @@ class Player:
         self._held = [author.views[i] for i in sorted(author.held)]
         return intents
 
-    def _show(self, candles: Any) -> None:
+    def _show(self, candles: list[tuple[SymbolView, Bare]]) -> None:
         """Puts the candles of a step into the views."""
-        if self._one:
-            self._author.view._show(candles)
-            return
         for view in self._author.views:
             view._closed = False
         for view, row in candles:
@@ -220,26 +231,22 @@ class Player:
                 last = min(last, self.warmup)
             self._enter(begin)
             at, stop = begin - first, last - first
-            columns, streamed = self._columns, self._streamed
+            lines, streamed = self._lines, self._streamed
+            closes: Iterable[float] = self._columns.close[at:stop] if one else repeat(0.0)
             try:
-                for i, view.index, view._time, candle in zip(
-                    range(at, stop),
-                    range(begin, last),
-                    self._times[at:stop],
-                    self._candles[at:stop],
-                    strict=True,
+                for i, view.index, view._time, close in zip(
+                    range(at, stop), range(begin, last), self._times[at:stop], closes, strict=False
                 ):
                     if one:
-                        view._candle = candle
-                        view.close = candle[4]
+                        view._row, view.close = i, close
                         if held:
                             view._held += 1
                     else:
-                        self._show(candle)
+                        self._show(self._candles[i])
                         for of in held:
                             if of._closed:
                                 of._held += 1
-                    for line, values in columns:
+                    for line, values in lines:
                         x = values[i]
                         if x is not None:
                             line.previous = line.value

@@ -33,6 +33,8 @@ _HEAD = struct.Struct("<IB")
 _FOLDER = "PLUGIN_UNIX_SOCKET_DIR"
 
 
+_SMALL = 1 << 12  # most frames are smaller
+
 #: How long it looks for a frame before it sleeps: to be woken takes longer than most steps.
 _LOOK_SECONDS = 100e-6
 
@@ -70,7 +72,7 @@ class _Link:
             return True
         parts, have = [self._data], len(self._data)
         while have < n:
-            part = self._sock.recv(max(1 << 16, n - have))
+            part = self._sock.recv(max(_SMALL, n - have))
             if not part:
                 return False
             parts.append(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -231,17 +232,40 @@ Bare = tuple[int, float, float, float, float, float]
 NO_CANDLE: Bare = (0, _NAN, _NAN, _NAN, _NAN, 0.0)
 
 
+class Columns:
+    """Candles that follow each other, as the driver of an advance has them."""
+
+    __slots__ = ("close", "high", "low", "open", "time", "volume")
+
+    def __init__(self) -> None:
+        self.time = array("q")  #: of the open, Unix milliseconds
+        self.open, self.high, self.low = array("d"), array("d"), array("d")
+        self.close, self.volume = array("d"), array("d")
+
+    def __getitem__(self, i: int) -> Bare:
+        return (
+            self.time[i],
+            self.open[i],
+            self.high[i],
+            self.low[i],
+            self.close[i],
+            self.volume[i],
+        )
+
+
 class SymbolView:
     """One symbol of a `View`. Valid during the call that received the view."""
 
     __slots__ = (
-        "_candle",
+        "_bare",
         "_closed",
+        "_columns",
         "_entry",
         "_frames",
         "_held",
         "_past",
         "_quantity",
+        "_row",
         "_view",
         "close",
         "flat",
@@ -256,7 +280,9 @@ class SymbolView:
         self.timeframe = ""  #: that of the run, such as 1h
         self._past = Past(0)
         self._frames: dict[str, FrameView | SymbolView] = {}
-        self._candle = NO_CANDLE
+        # Either the newest candle or, where None, where it is.
+        self._bare: Bare | None = NO_CANDLE
+        self._columns, self._row = Columns(), 0
         self.close = _NAN  #: of the newest candle
         self._closed = False
         self.flat = True  #: whether nothing is held
@@ -269,7 +295,12 @@ class SymbolView:
     # much.
 
     def _show(self, candle: Bare) -> None:
-        self._candle, self.close, self._closed = candle, candle[4], True
+        self._bare, self.close, self._closed = candle, candle[4], True
+
+    @property
+    def _candle(self) -> Bare:
+        bare = self._bare
+        return bare if bare is not None else self._columns[self._row]
 
     def _hold(self, quantity: float, entry: float, candles: int) -> None:
         self._quantity, self._entry, self._held = quantity, entry, candles
@@ -284,19 +315,23 @@ class SymbolView:
 
     @property
     def open(self) -> float:
-        return self._candle[1]
+        bare = self._bare
+        return bare[1] if bare is not None else self._columns.open[self._row]
 
     @property
     def high(self) -> float:
-        return self._candle[2]
+        bare = self._bare
+        return bare[2] if bare is not None else self._columns.high[self._row]
 
     @property
     def low(self) -> float:
-        return self._candle[3]
+        bare = self._bare
+        return bare[3] if bare is not None else self._columns.low[self._row]
 
     @property
     def volume(self) -> float:
-        return self._candle[5]
+        bare = self._bare
+        return bare[5] if bare is not None else self._columns.volume[self._row]
 
     @property
     def closed(self) -> bool:

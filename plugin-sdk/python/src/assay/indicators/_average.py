@@ -6,6 +6,8 @@ import math
 
 from ._line import LIMIT, NAN, Line, Rolling, Sum, Window, or_nan, period
 
+_LOW = -LIMIT
+
 
 class SMA(Line):
     """The simple moving average of the last n values, ready with the n-th."""
@@ -20,7 +22,7 @@ class SMA(Line):
 
     def add(self, x: float) -> None:
         # Window.push, Sum.add of -out and of x, and _set in one piece: calls cost more than sums.
-        if not -LIMIT <= x <= LIMIT:
+        if not _LOW <= x <= LIMIT:
             x, self._tainted = 0.0, self._n
         elif self._tainted:
             self._tainted -= 1
