@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/assay-run/assay/host/run/column"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -14,12 +12,17 @@ import (
 )
 
 // How many steps a script has: twice as many as the plugin decided of the one before. Runs of many symbols
-// have shorter ones: the plugin holds their candles. A script ends early where its messages get large.
+// have shorter ones: the plugin holds their candles. A script ends early where much happens: a fill or an
+// update of an order takes less than 1 KiB.
 const (
-	minScript   = 32
-	maxScript   = 16384
-	scriptBytes = 1 << 20
+	minScript    = 32
+	maxScript    = 16384
+	scriptEvents = 2048
 )
+
+// directSteps is how many steps a script may have that is sent without a goroutine of its own: it fits the
+// buffer of the connection.
+const directSteps = 16
 
 // playTime is how long a plugin may play a script beside the step that it is at.
 const playTime = time.Second
@@ -102,9 +105,8 @@ func (a *advance) foresee(s *strategypb.Script, ahead *sim.Engine, step int64) {
 		if len(ahead.Fills()) == 0 && len(ahead.Updates()) == 0 {
 			continue
 		}
-		next := a.stepOf(ahead)
-		s.Steps = append(s.Steps, next)
-		if size += proto.Size(next); size > scriptBytes {
+		s.Steps = append(s.Steps, a.stepOf(ahead))
+		if size += len(ahead.Fills()) + len(ahead.Updates()); size > scriptEvents {
 			s.Last++
 			return
 		}
@@ -115,7 +117,11 @@ func (a *advance) foresee(s *strategypb.Script, ahead *sim.Engine, step int64) {
 func (a *advance) ask(s *strategypb.Script, first int64) error {
 	l := a.lockstep
 	message := &strategypb.HostMessage{Message: &strategypb.HostMessage_Script{Script: s}}
-	l.stream.Post(append(a.chunks.through(s.Last), message)...)
+	if more := a.chunks.through(s.Last); more != nil || len(s.Steps) > directSteps {
+		l.stream.Post(append(more, message)...)
+	} else if err := l.stream.Send(message); err != nil {
+		return err
+	}
 	l.timer.Reset(l.stepLimit + playTime)
 	m, err := l.stream.Recv(l.timer.C,
 		fmt.Sprintf("of the steps from %d on one was not decided within %s", first, l.stepLimit))

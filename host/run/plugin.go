@@ -170,8 +170,8 @@ func (p *Plugin) Stop(reason string) (killed bool) {
 	defer timer.Stop()
 	for {
 		select {
-		case _, ok := <-p.Stream.in: // annotations and log lines included
-			if ok {
+		case _, ok := <-p.Stream.next(): // annotations and log lines included
+			if p.Stream.due = false; ok {
 				continue
 			}
 			return false
@@ -286,7 +286,7 @@ func (p *Plugin) Close(reason string) {
 // wire.MaxMessageBytes, which bounds the memory of a flooding plugin.
 const inbox = 4
 
-// Stream is the conversation with the plugin of one run.
+// Stream is the conversation with the plugin of one run. One goroutine at a time receives from it.
 type Stream struct {
 	ctx    context.Context // ends with the run; its cause is why
 	rpc    strategypb.Strategy_RunClient
@@ -296,8 +296,19 @@ type Stream struct {
 	done   chan struct{}
 	side   func(*strategypb.PluginMessage) error // annotations and log lines
 
+	// Of a connection that can be looked at: the reader reads a message only when one is due.
+	glance glancer // nil: the reader reads whatever comes
+	wanted chan struct{}
+	due    bool // the reader was asked for a message that has not been taken
+
 	sending sync.Mutex     // one message at a time
 	posts   sync.WaitGroup // messages whose outcome is not waited for
+}
+
+// A glancer looks for a message that is there or comes within microseconds: to put a goroutine to sleep and
+// wake it takes longer than most steps. It leaves alone what it cannot return.
+type glancer interface {
+	Glance() (*strategypb.PluginMessage, bool)
 }
 
 // OpenStream starts the Run call and its reader. side gets annotations and log
@@ -311,7 +322,8 @@ func OpenStream(ctx context.Context, client strategypb.StrategyClient,
 		return nil, err
 	}
 	s := &Stream{ctx: ctx, rpc: rpc, cancel: cancel, in: make(chan *strategypb.PluginMessage, inbox),
-		done: make(chan struct{}), side: side}
+		done: make(chan struct{}), side: side, wanted: make(chan struct{}, 1)}
+	s.glance, _ = rpc.(glancer)
 	go s.read(rpcCtx)
 	return s, nil
 }
@@ -320,6 +332,14 @@ func (s *Stream) read(ctx context.Context) {
 	defer close(s.done)
 	defer close(s.in)
 	for {
+		if s.glance != nil {
+			select {
+			case <-s.wanted:
+			case <-ctx.Done():
+				s.err = ctx.Err()
+				return
+			}
+		}
 		m, err := s.rpc.Recv()
 		if err != nil {
 			s.err = err
@@ -360,23 +380,45 @@ func (s *Stream) Close() {
 // stream ends.
 func (s *Stream) Recv(deadline <-chan time.Time, what string) (*strategypb.PluginMessage, error) {
 	for {
-		select {
-		case m, ok := <-s.in:
-			if !ok {
-				return nil, s.err
+		m, ok := s.look()
+		if !ok {
+			select {
+			case m, ok = <-s.next():
+				if s.due = false; !ok {
+					return nil, s.err
+				}
+			case <-deadline:
+				return nil, Failf(CodePluginTimeout, nil, "the plugin did not answer in time: %s", what)
+			case <-s.ctx.Done():
+				return nil, context.Cause(s.ctx)
 			}
-			if m.GetAnnotations() == nil && m.GetLogLines() == nil {
-				return m, nil
-			}
-			if err := s.side(m); err != nil {
-				return nil, err
-			}
-		case <-deadline:
-			return nil, Failf(CodePluginTimeout, nil, "the plugin did not answer in time: %s", what)
-		case <-s.ctx.Done():
-			return nil, context.Cause(s.ctx)
 		}
+		if m.GetAnnotations() == nil && m.GetLogLines() == nil {
+			return m, nil
+		}
+		if err := s.side(m); err != nil {
+			return nil, err
+		}
+		// What comes beside an answer is taken by the reader, so that the deadline holds.
+		s.next()
 	}
+}
+
+// look returns a message if the connection can be looked at and one is there.
+func (s *Stream) look() (*strategypb.PluginMessage, bool) {
+	if s.glance == nil || s.due || s.ctx.Err() != nil {
+		return nil, false
+	}
+	return s.glance.Glance()
+}
+
+// next returns the channel of the next message, which the reader reads from now on.
+func (s *Stream) next() <-chan *strategypb.PluginMessage {
+	if s.glance != nil && !s.due {
+		s.due = true
+		s.wanted <- struct{}{}
+	}
+	return s.in
 }
 
 // Send gives the plugin a message. A failed send means that the stream is broken;
@@ -388,7 +430,10 @@ func (s *Stream) Send(m *strategypb.HostMessage) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	<-s.done
+	for range s.next() {
+		s.due = false
+		s.next()
+	}
 	return s.err
 }
 

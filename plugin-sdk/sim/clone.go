@@ -30,12 +30,13 @@ func (e *Engine) Clone() *Engine {
 	return c
 }
 
-// Idle reports whether nothing can happen at a candle if no intent comes: no order waits and nothing is held.
+// Idle reports whether nothing can happen at a candle if no intent comes: no order waits, and what is held is
+// long and paid for, so that no price can take the account's equity away.
 func (e *Engine) Idle() bool {
-	if len(e.venue.live) > 0 || len(e.intake.transit) > 0 {
+	if len(e.venue.live) > 0 || len(e.intake.transit) > 0 || e.venue.ledger.cashF < 0 {
 		return false
 	}
-	return !slices.ContainsFunc(e.venue.ledger.books, func(b book) bool { return !b.quantity.IsZero() })
+	return !slices.ContainsFunc(e.venue.ledger.books, func(b book) bool { return b.quantity.IsNeg() })
 }
 
 // orderCopies copies orders with all that they refer to, each once. Children and targets of an order that is

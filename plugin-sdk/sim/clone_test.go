@@ -59,3 +59,52 @@ func TestClone(t *testing.T) {
 		}
 	})
 }
+
+// watcher asks for nothing, and fails when something happens.
+type watcher struct {
+	t    *rapid.T
+	from int64
+}
+
+func (w *watcher) Decide(e *sim.Engine) ([]market.Intent, error) {
+	if len(e.Fills()) > 0 || len(e.Updates()) > 0 || e.Bankrupt() {
+		w.t.Errorf("step %d: %+v %+v, though the engine was idle at step %d", e.Step(), e.Fills(), e.Updates(),
+			w.from)
+	}
+	return nil, nil
+}
+
+// idler plays on without an intent from each step at which the engine is idle.
+type idler struct {
+	script
+	t    *rapid.T
+	feed *sim.SeriesFeed
+	held *int // idle engines that hold something
+}
+
+func (d *idler) Decide(e *sim.Engine) ([]market.Intent, error) {
+	if e.Idle() {
+		if e.Mark().Notional > 0 {
+			*d.held++
+		}
+		if err := sim.Run(e.Clone(), d.feed.Clone(), &watcher{d.t, e.Step()}); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	return d.script.Decide(e)
+}
+
+// TestIdle: nothing happens to an idle engine until an intent comes, whatever it holds.
+func TestIdle(t *testing.T) {
+	held := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		e, feed := w.begin(t, plainScale, allSteps, nil)
+		if err := sim.Run(e, feed, &idler{script{w: w, s: plainScale}, t, feed, &held}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if held < 20 {
+		t.Errorf("only %d idle engines held something", held)
+	}
+}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
+from itertools import repeat
+from operator import lt
 from time import perf_counter
 from typing import Any
 
 from . import strategy_pb2 as pb
 from ._drive import CHUNK_STEPS, RAISED, Author
 from .indicators import Line
-from .view import Bare, Position, SymbolView
+from .view import Bare, Columns, SymbolView
 
 #: A script is left after so many seconds, so that the host sees how far the run is.
 PLAY_SECONDS = 0.1
@@ -29,11 +32,12 @@ class Player:
         self._first = 0  # of those whose candles are here
         self._times: list[int] = []  # close time of each
         self._one = len(author.views) == 1
-        #: of each step: its candle in a run of one symbol, else pairs of view and candle
-        self._candles: list[Any] = []
+        self._columns = Columns()  # in a run of one symbol the candles of each step
+        #: else pairs of view and candle
+        self._candles: list[list[tuple[SymbolView, Bare]]] = []
         self._held: list[SymbolView] = []  # in request order
         #: lines of indicators that the host computes, with their value of each step, None: no new
-        self._columns: list[tuple[Line, list[float | None]]] = []
+        self._lines: list[tuple[Line, list[float | None]]] = []
         self._sent: list[int] | None = None  # which those are
         self._streamed = author.fed  # the others
         #: of each input what is known up to the newest candle here, and what of it was given
@@ -48,46 +52,50 @@ class Player:
         if chunk.first_step != known:
             raise SystemExit(f"candles come from step {chunk.first_step} on, {known} is the next")
         newest = self._times[-1:] + times
-        if any(b <= a for a, b in zip(newest, newest[1:], strict=False)):
+        if not all(map(lt, newest, newest[1:])):
             raise SystemExit("close times must ascend")
         if len(chunk.symbols) != len(self._author.views):
             raise SystemExit(f"{len(chunk.symbols)} columns for {len(self._author.views)} symbols")
         done = self._next - self._first
         del self._times[:done], self._candles[:done]
         self._first += done
-        for _, values in self._columns:
+        for _, values in self._lines:
             del values[:done]
         try:
-            self._candles += self._steps(chunk, len(times))
-            self._take_columns(chunk, len(times))
+            self._take_candles(chunk, len(times), done)
+            self._take_lines(chunk, len(times))
             self._take_inputs(chunk.inputs)
         except (ValueError, IndexError, struct.error) as e:
             raise SystemExit(f"the candles of a chunk do not fit: {e}") from None
         self._times += times
 
-    def _steps(self, chunk: Any, n: int) -> list[Any]:
-        """The candles of a chunk, step by step."""
+    def _take_candles(self, chunk: Any, n: int, done: int) -> None:
+        """Adds the candles of a chunk, in place of those that are done."""
         if self._one:
-            rows = _rows(chunk.symbols[0])
-            if len(rows) != n:
-                raise ValueError(f"{len(rows)} candles for {n} steps")
-            return rows
+            for name in Columns.__slots__:
+                column = getattr(self._columns, name)
+                del column[:done]
+                m = chunk.symbols[0]
+                column.frombytes(m.open_time if name == "time" else getattr(m, name))
+                if len(column) != len(self._times) + n:
+                    raise ValueError(f"{len(column) - len(self._times)} candles for {n} steps")
+            return
         steps: list[Any] = [[] for _ in range(n)]
         for view, m in zip(self._author.views, chunk.symbols, strict=True):
             for i, row in zip(_present(m.present, n), _rows(m), strict=True):
                 steps[i].append((view, row))
-        return steps
+        self._candles += steps
 
-    def _take_columns(self, chunk: Any, n: int) -> None:
+    def _take_lines(self, chunk: Any, n: int) -> None:
         """Adds the values of indicators. What the host does not send is streamed."""
         fed, sent = self._author.fed, [m.indicator for m in chunk.indicators]
         if self._sent is None:
             self._sent = sent
-            self._columns = [(line, []) for i in sent for line in fed[i].lines]
+            self._lines = [(line, []) for i in sent for line in fed[i].lines]
             self._streamed = tuple(f for i, f in enumerate(fed) if i not in sent)
         if sent != self._sent:
             raise ValueError(f"it has the indicators {sent}, those before {self._sent}")
-        columns = iter(self._columns)
+        columns = iter(self._lines)
         for m in chunk.indicators:
             f = fed[m.indicator]
             steps = [_present(chunk.symbols[i].present, n) for i in f.symbols]
@@ -133,39 +141,42 @@ class Player:
 
     def play(self, script: Any) -> Any:
         """Plays a script to its first step with intents, its end, or until it took long."""
-        self._check(script)
+        bounds = self._bounds(script)
         deadline = perf_counter() + PLAY_SECONDS
-        events = {m.index: m for m in script.steps}
-        bounds = [*sorted(events), script.last + 1]
-        for begin, end in zip(bounds, bounds[1:], strict=False):
-            intents = self._event(events[begin])
-            if intents or self._author.notes.due or perf_counter() > deadline:
+        notes = self._author.notes
+        for step, end in zip(script.steps, bounds[1:], strict=True):
+            intents = self._event(step)
+            if intents or notes.due or perf_counter() > deadline:
                 break
             if self._next < end:
                 intents = self._between(end, deadline)
-                if self._next < end or intents or self._author.notes.due:
+                if self._next < end or intents or notes.due:
                     break
         return pb.Advanced(step=self._next - 1, intents=intents)
 
-    def _check(self, script: Any) -> None:
-        indexes = [m.index for m in script.steps]
-        known = self._first + len(self._times)
-        if not indexes or indexes[0] != self._next:
-            raise SystemExit(f"a script must begin with step {self._next}, not {indexes[:1]}")
-        if any(b <= a for a, b in zip(indexes, indexes[1:], strict=False)):
+    def _bounds(self, script: Any) -> list[int]:
+        """The steps that a script tells of, and where it ends."""
+        bounds = [m.index for m in script.steps]
+        if not bounds or bounds[0] != self._next:
+            raise SystemExit(f"a script must begin with step {self._next}, not {bounds[:1]}")
+        if len(bounds) > 1 and any(b <= a for a, b in zip(bounds, bounds[1:], strict=False)):
             raise SystemExit("the steps of a script must ascend")
-        if not indexes[-1] <= script.last < known:
+        known = self._first + len(self._times)
+        if not bounds[-1] <= script.last < known:
             raise SystemExit(
-                f"a script of steps up to {indexes[-1]} ends with {script.last}: there are candles "
+                f"a script of steps up to {bounds[-1]} ends with {script.last}: there are candles "
                 f"up to step {known - 1}"
             )
+        bounds.append(script.last + 1)
+        return bounds
 
     def later(self, most: int) -> list[tuple[int, list[tuple[SymbolView, Bare]]]]:
         """The next steps whose candles are here: close time and candles by view."""
         at = self._author.view.index + 1 - self._first
         times, candles = self._times[at : at + most], self._candles[at : at + most]
         if self._one:
-            candles = [[(self._author.views[0], row)] for row in candles]
+            view = self._author.views[0]
+            candles = [[(view, self._columns[i])] for i in range(at, at + len(times))]
         return list(zip(times, candles, strict=True))
 
     def _event(self, step: Any) -> list[Any]:
@@ -173,26 +184,29 @@ class Player:
         author = self._author
         self._enter(step.index)
         at = step.index - self._first
-        self._show(self._candles[at])
-        for line, values in self._columns:
+        if self._one:
+            view = author.view
+            view._bare, view._columns, view._row = None, self._columns, at
+            view.close, view._closed = self._columns.close[at], True
+        else:
+            self._show(self._candles[at])
+        for line, values in self._lines:
             if (x := values[at]) is not None:
                 line._set(x)
-        author.feed(self._streamed)
+        if self._streamed:
+            author.feed(self._streamed)
         if self._times[at] >= self._due:
             self._give(self._times[at])
         intents = author.answer(step)
         self._held = [author.views[i] for i in sorted(author.held)]
         return intents
 
-    def _show(self, candles: Any) -> None:
+    def _show(self, candles: list[tuple[SymbolView, Bare]]) -> None:
         """Puts the candles of a step into the views."""
-        if self._one:
-            self._author.view._candle, self._author.view._closed = candles, True
-            return
         for view in self._author.views:
             view._closed = False
         for view, row in candles:
-            view._candle, view._closed = row, True
+            view._show(row)
 
     def _enter(self, index: int) -> None:
         view = self._author.view
@@ -206,25 +220,33 @@ class Player:
         """Plays steps in which nothing but candles comes. It ends before a step, with intents, or
         when there is something to be sent."""
         author, view = self._author, self._author.view
-        notes, strategy, one = author.notes, author.strategy, self._one
-        held, remembers = self._held, author.remembers
+        notes, on_candle, remembers = author.notes, author.strategy.on_candle, author.remembers
+        one, held = self._one, self._held
+        if held:
+            view._equity = tuple(held)  # it is counted where the strategy asks for it
         while self._next < end:
-            stop = min(end, (self._next // CHUNK_STEPS + 1) * CHUNK_STEPS)
-            if self._next < self.warmup:
-                stop = min(stop, self.warmup)
-            self._enter(self._next)
-            times, candles, first = self._times, self._candles, self._first
-            columns, streamed = self._columns, self._streamed
-            index = view.index - 1
+            begin, first = self._next, self._first
+            last = min(end, (begin // CHUNK_STEPS + 1) * CHUNK_STEPS)
+            if begin < self.warmup:
+                last = min(last, self.warmup)
+            self._enter(begin)
+            at, stop = begin - first, last - first
+            lines, streamed = self._lines, self._streamed
+            closes: Iterable[float] = self._columns.close[at:stop] if one else repeat(0.0)
             try:
-                for i in range(view.index - first, stop - first):
-                    index += 1
-                    view.index, view._time = index, times[i]
+                for i, view.index, view._time, close in zip(
+                    range(at, stop), range(begin, last), self._times[at:stop], closes, strict=False
+                ):
                     if one:
-                        view._candle = candles[i]
+                        view._row, view.close = i, close
+                        if held:
+                            view._held += 1
                     else:
-                        self._show(candles[i])
-                    for line, values in columns:
+                        self._show(self._candles[i])
+                        for of in held:
+                            if of._closed:
+                                of._held += 1
+                    for line, values in lines:
                         x = values[i]
                         if x is not None:
                             line.previous = line.value
@@ -232,13 +254,11 @@ class Player:
                             line.count += 1
                     if streamed:
                         author.feed(streamed)
-                    if times[i] >= self._due:
-                        self._give(times[i])
-                    if held:
-                        self._mark()
+                    if view._time >= self._due:
+                        self._give(view._time)
                     if remembers:
                         author.remember()
-                    answer = strategy.on_candle(view)
+                    answer = on_candle(view)
                     if answer is not None:
                         intents = author.messages("on_candle", answer, 0)
                         if intents:
@@ -248,18 +268,8 @@ class Player:
             except RAISED as e:
                 raise author.explain(e) from None
             finally:
-                self._next = index + 1
+                self._next = view.index + 1
         return []
-
-    def _mark(self) -> None:
-        """Counts the candles of what is held, and values it as the engine does."""
-        value = 0.0
-        for view in self._held:
-            quantity, entry, candles = view._position
-            if view._closed:
-                view._position = Position(quantity, entry, candles + 1)
-            value += quantity * view._candle[4]
-        self._author.view.equity = self._author.view.cash + value
 
 
 def _present(bits: bytes, steps: int) -> list[int] | range:

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from types import TracebackType
 from typing import Any
@@ -23,7 +23,7 @@ from .params import ParamError, collect, decode, defaults, schema
 from .random import Random
 from .signals import Rows, SignalError, SignalStrategy, columns
 from .strategy import Strategy, description, slug
-from .view import Fill, FrameView, Order, Position, Rejection, View, moment
+from .view import Fill, FrameView, Order, Rejection, View, moment
 
 PROTOCOL_VERSION = 1
 SDK_VERSION = "1.0.0"
@@ -49,7 +49,7 @@ _SIDES = ("buy", "sell")
 _TYPES = ("market", "limit", "stop", "stop_limit", "trailing_stop")
 _ROLES = ("entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation")
 _STATES = ("new", "open", "partially_filled", "filled", "canceled", "rejected", "expired")
-_FINAL = frozenset({"filled", "canceled", "rejected", "expired"})
+_FINAL = frozenset(map(_STATES.index, ("filled", "canceled", "rejected", "expired")))
 _STANCES = {"flat": 1, "long": 2, "short": 4}
 _FORCES = ("gtc", "gtd", "ioc")
 _ACTIONS: dict[str, Any] = {
@@ -191,6 +191,8 @@ class Author:
         self._orders: dict[int, Order] = {}
         self.view._orders = self._open_orders
         self._asked = False
+        told = (Strategy.on_fill, Strategy.on_reject)
+        self._listens = (type(strategy).on_fill, type(strategy).on_reject) != told
         self.fed: tuple[Fed, ...] = tuple(strategy.__dict__.get("_fed", ()))
         strategy.__dict__["_fed"] = self.fed
         for fed in self.fed:
@@ -230,9 +232,7 @@ class Author:
         for rows in step.inputs:
             self.inputs[rows.input]._load(rows)
         for c in step.candles:
-            view = self.views[c.symbol]
-            view._candle = (c.open_time, c.open, c.high, c.low, c.close, c.volume)
-            view._closed = True
+            self.views[c.symbol]._show((c.open_time, c.open, c.high, c.low, c.close, c.volume))
         self.feed(self.fed)
         return self.answer(step)
 
@@ -249,7 +249,7 @@ class Author:
             self.remember()
         self._asked = True
         try:
-            early = self._tell(step.fills, step.orders)
+            early = self._tell(step.fills, step.orders) if self._listens else []
             return early + self.messages(
                 "on_candle", self.strategy.on_candle(self.view), len(early)
             )
@@ -328,20 +328,20 @@ class Author:
 
     def _see(self, step: Any) -> None:
         account = step.account
-        self.view.cash, self.view.equity = account.cash, account.equity
+        self.view.cash, self.view._equity = account.cash, account.equity
         held = set()
         for p in account.positions:
             held.add(p.symbol)
-            self.views[p.symbol]._position = Position(p.quantity, p.entry_price, p.candles_held)
+            self.views[p.symbol]._hold(p.quantity, p.entry_price, p.candles_held)
         for gone in self.held - held:
-            self.views[gone]._position = Position(0.0, 0.0, 0)
+            self.views[gone]._hold(0.0, 0.0, 0)
         self.held = held
-        for o in step.orders:
-            order = self._order(o)
-            if order.status in _FINAL:
-                self._orders.pop(order.id, None)
-            else:
-                self._orders[order.id] = order
+        if orders := {o.order_id: o for o in step.orders}:  # the last state of each
+            for i, o in orders.items():
+                if o.status in _FINAL:
+                    self._orders.pop(i, None)
+                else:
+                    self._orders[i] = self._order(o)
 
     def _open_orders(self) -> list[Order]:
         return [self._orders[i] for i in sorted(self._orders)]
@@ -389,8 +389,10 @@ class Author:
     def messages(self, name: str, answer: Intents, before: int) -> list[Any]:
         if answer is None:
             return []
-        intents = [answer] if isinstance(answer, Intent) else answer
-        if not isinstance(intents, Iterable) or isinstance(intents, str | bytes):
+        intents: Any = answer
+        if isinstance(answer, Intent):
+            intents = (answer,)
+        elif not isinstance(intents, Iterable) or isinstance(intents, str | bytes):
             raise Failure(
                 f"{name} returned {type(answer).__name__}: return an order, a list of them or None",
                 "intent",
@@ -434,36 +436,50 @@ class Author:
                 known = ", ".join(self._symbols)
                 raise Failure(f"intent {i}: {n.symbol} is not part of this run ({known})", "intent")
             symbol = self._symbols.index(n.symbol)
+        # What it does not say is not set: each field costs as much as to look whether it says it.
         m = pb.Intent(
             action=_ACTIONS[n.action],
             symbol=symbol,
             side=_SIDES.index(n.side),
-            type=_TYPES.index(n.type),
-            limit_price=_optional(n.limit_price),
-            stop_price=_optional(n.stop_price),
-            trail_percent=_optional(n.trail_percent_),
-            trail_amount=_optional(n.trail_amount_),
-            time_in_force=_FORCES.index(n.time_in_force),
-            expire_after=n.expire_after_,
-            reduce_only=n.reduce_only_,
-            post_only=n.post_only_,
-            stop_loss=_level(n.stop_loss_),
-            take_profit=_level(n.take_profit_),
-            targets=[
-                pb.TakeProfit(level=_level(level), share=_optional(share))
-                for share, level in n.targets
-            ],
-            oco=n.oco,
             guard=_guard(n.guard),
-            tag=n.tag_,
-            client_ref=n.client_ref,
-            ref=n.target,
         )
         if n.size is not None:
             if n.size.kind == "position":
                 m.reduce_only = True
             else:
                 setattr(m, n.size.kind, _plain(n.size.value))
+        if n.type != "market":
+            m.type = _TYPES.index(n.type)
+        if n.limit_price:
+            m.limit_price = _plain(n.limit_price)
+        if n.stop_price:
+            m.stop_price = _plain(n.stop_price)
+        if n.trail_percent_:
+            m.trail_percent = _plain(n.trail_percent_)
+        if n.trail_amount_:
+            m.trail_amount = _plain(n.trail_amount_)
+        if n.time_in_force != "gtc":
+            m.time_in_force = _FORCES.index(n.time_in_force)
+        if n.expire_after_:
+            m.expire_after = n.expire_after_
+        if n.reduce_only_:
+            m.reduce_only = True
+        if n.post_only_:
+            m.post_only = True
+        if n.stop_loss_ is not None:
+            m.stop_loss.CopyFrom(_level(n.stop_loss_))
+        if n.take_profit_ is not None:
+            m.take_profit.CopyFrom(_level(n.take_profit_))
+        for share, level in n.targets:
+            m.targets.append(pb.TakeProfit(level=_level(level), share=_optional(share)))
+        if n.oco:
+            m.oco = n.oco
+        if n.tag_:
+            m.tag = n.tag_
+        if n.client_ref:
+            m.client_ref = n.client_ref
+        if n.target:
+            m.ref = n.target
         return m
 
     def _log(self, level: str, message: str, fields: dict[str, Any]) -> None:
@@ -590,6 +606,8 @@ class _Notes:
 
     def take(self) -> list[Any]:
         """The messages that have come together."""
+        if not (self._waiting or self._dropped_lines or self._dropped_points):
+            return []
         self._waiting, self.due = 0, False
         out = []
         if self._lines or self._dropped_lines:
@@ -615,26 +633,38 @@ class _Notes:
         return out
 
 
-def _numbers(n: Intent) -> Iterator[tuple[str, float]]:
+def _numbers(n: Intent) -> list[tuple[str, float]]:
     """The numbers of an intent, by name."""
+    found: list[tuple[str, float]] = []
     if n.size is not None:
-        yield n.size.kind, n.size.value
-    for name in ("limit_price", "stop_price", "trail_percent", "trail_amount"):
-        number = getattr(n, name if name.endswith("price") else f"{name}_")
-        if number is not None:
-            yield name, number
-    legs = [("stop_loss", n.stop_loss_), ("take_profit", n.take_profit_)]
-    for name, level in [*legs, *(("take_part", level) for _, level in n.targets)]:
-        if level is not None:
-            parts = (level.price, level.percent, level.trail_percent, level.trail_amount)
-            yield from ((name, part) for part in parts if part is not None)
-    yield from (("take_part", share) for share, _ in n.targets)
+        found.append((n.size.kind, n.size.value))
+    if n.limit_price is not None:
+        found.append(("limit_price", n.limit_price))
+    if n.stop_price is not None:
+        found.append(("stop_price", n.stop_price))
+    if n.trail_percent_ is not None:
+        found.append(("trail_percent", n.trail_percent_))
+    if n.trail_amount_ is not None:
+        found.append(("trail_amount", n.trail_amount_))
+    if n.stop_loss_ is not None:
+        found += _parts("stop_loss", n.stop_loss_)
+    if n.take_profit_ is not None:
+        found += _parts("take_profit", n.take_profit_)
+    for share, level in n.targets:
+        found += [*_parts("take_part", level), ("take_part", share)]
+    return found
+
+
+def _parts(name: str, level: Level) -> list[tuple[str, float]]:
+    parts = (level.price, level.percent, level.trail_percent, level.trail_amount)
+    return [(name, part) for part in parts if part is not None]
 
 
 def _plain(x: float) -> str:
     """A finite float64 as a plain decimal that reads back with the same bits."""
-    x = float(x)
-    text = format(Decimal(repr(x)), "f")
+    text = repr(float(x))
+    if "e" in text:
+        text = format(Decimal(text), "f")
     return text[:-2] if text.endswith(".0") else text
 
 

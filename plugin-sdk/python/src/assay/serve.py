@@ -11,11 +11,13 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import os
+import select
 import signal
 import socket
 import struct
 import sys
 import threading
+from time import perf_counter
 from typing import Any, NoReturn
 
 from . import _forks
@@ -45,23 +47,65 @@ _HEAD = struct.Struct("<IB")
 _FOLDER = "PLUGIN_UNIX_SOCKET_DIR"
 
 
+_SMALL = 1 << 12  # most frames are smaller
+
+#: How long it looks for a frame before it sleeps: to be woken takes longer than most steps.
+_LOOK_SECONDS = 100e-6
+
+
 class _Link:
     """The connection to the host."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._file = sock.makefile("rb", buffering=1 << 16)
+        self._data = b""  # what was read and not taken
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+        self._missed, self._idle = 0, 0  # looks in a row in vain; how many more are left out
+        cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
+        self._alone = len(cores) < 2
 
     def receive(self) -> tuple[int, bytes] | None:
         """The next frame; None when the host is gone."""
-        head = self._file.read(_HEAD.size)
-        if len(head) < _HEAD.size:
+        if len(self._data) < _HEAD.size:
+            self._look()
+        if not self._fill(_HEAD.size):
             return None
-        size, kind = _HEAD.unpack(head)
+        size, kind = _HEAD.unpack_from(self._data)
         if size > MAX_FRAME:
             raise SystemExit(f"a frame of {size} bytes is too long")
-        payload = self._file.read(size)
-        return None if len(payload) < size else (kind, payload)
+        end = _HEAD.size + size
+        if not self._fill(end):
+            return None
+        payload, self._data = self._data[_HEAD.size : end], self._data[end:]
+        return kind, payload
+
+    def _fill(self, n: int) -> bool:
+        """Reads until so many bytes are there. False when the host is gone before."""
+        if len(self._data) >= n:
+            return True
+        parts, have = [self._data], len(self._data)
+        while have < n:
+            part = self._sock.recv(max(_SMALL, n - have))
+            if not part:
+                return False
+            parts.append(part)
+            have += len(part)
+        self._data = b"".join(parts)
+        return True
+
+    def _look(self) -> None:
+        """Looks whether a frame comes very soon. Looks that find nothing become rare."""
+        if self._alone or self._idle:
+            self._idle = max(0, self._idle - 1)
+            return
+        deadline = perf_counter() + _LOOK_SECONDS
+        while not self._poll.poll(0):
+            if perf_counter() > deadline:
+                self._missed = min(self._missed + 1, 6)
+                self._idle = (1 << self._missed) - 2
+                return
+        self._missed = 0
 
     def send(self, kind: int, *messages: Any) -> None:
         parts = []

@@ -426,7 +426,6 @@ class _Tap(_Link):
     def close(self) -> None:
         with suppress(OSError):  # lab may be gone
             self._sock.shutdown(socket.SHUT_RDWR)
-        self._file.close()
         self._sock.close()
 
     def send(self, kind: int, *messages: Any) -> None:

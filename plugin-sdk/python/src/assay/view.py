@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -231,16 +232,45 @@ Bare = tuple[int, float, float, float, float, float]
 NO_CANDLE: Bare = (0, _NAN, _NAN, _NAN, _NAN, 0.0)
 
 
+class Columns:
+    """Candles that follow each other, as the driver of an advance has them."""
+
+    __slots__ = ("close", "high", "low", "open", "time", "volume")
+
+    def __init__(self) -> None:
+        self.time = array("q")  #: of the open, Unix milliseconds
+        self.open, self.high, self.low = array("d"), array("d"), array("d")
+        self.close, self.volume = array("d"), array("d")
+
+    def __getitem__(self, i: int) -> Bare:
+        return (
+            self.time[i],
+            self.open[i],
+            self.high[i],
+            self.low[i],
+            self.close[i],
+            self.volume[i],
+        )
+
+
 class SymbolView:
     """One symbol of a `View`. Valid during the call that received the view."""
 
     __slots__ = (
-        "_candle",
+        "_bare",
         "_closed",
+        "_columns",
+        "_entry",
         "_frames",
+        "_held",
         "_past",
-        "_position",
+        "_quantity",
+        "_row",
         "_view",
+        "close",
+        "flat",
+        "long",
+        "short",
         "symbol",
         "timeframe",
     )
@@ -250,10 +280,31 @@ class SymbolView:
         self.timeframe = ""  #: that of the run, such as 1h
         self._past = Past(0)
         self._frames: dict[str, FrameView | SymbolView] = {}
-        self._candle = NO_CANDLE
+        # Either the newest candle or, where None, where it is.
+        self._bare: Bare | None = NO_CANDLE
+        self._columns, self._row = Columns(), 0
+        self.close = _NAN  #: of the newest candle
         self._closed = False
-        self._position = _FLAT
+        self.flat = True  #: whether nothing is held
+        self.long = False  #: whether a positive quantity is held
+        self.short = False  #: whether a negative quantity is held
+        self._hold(0.0, 0.0, 0)
         self._view: View | None = None
+
+    # What most strategies read at every candle is an attribute: a property costs five times as
+    # much.
+
+    def _show(self, candle: Bare) -> None:
+        self._bare, self.close, self._closed = candle, candle[4], True
+
+    @property
+    def _candle(self) -> Bare:
+        bare = self._bare
+        return bare if bare is not None else self._columns[self._row]
+
+    def _hold(self, quantity: float, entry: float, candles: int) -> None:
+        self._quantity, self._entry, self._held = quantity, entry, candles
+        self.flat, self.long, self.short = quantity == 0, quantity > 0, quantity < 0
 
     @property
     def candle(self) -> Candle:
@@ -264,23 +315,23 @@ class SymbolView:
 
     @property
     def open(self) -> float:
-        return self._candle[1]
+        bare = self._bare
+        return bare[1] if bare is not None else self._columns.open[self._row]
 
     @property
     def high(self) -> float:
-        return self._candle[2]
+        bare = self._bare
+        return bare[2] if bare is not None else self._columns.high[self._row]
 
     @property
     def low(self) -> float:
-        return self._candle[3]
-
-    @property
-    def close(self) -> float:
-        return self._candle[4]
+        bare = self._bare
+        return bare[3] if bare is not None else self._columns.low[self._row]
 
     @property
     def volume(self) -> float:
-        return self._candle[5]
+        bare = self._bare
+        return bare[5] if bare is not None else self._columns.volume[self._row]
 
     @property
     def closed(self) -> bool:
@@ -311,22 +362,7 @@ class SymbolView:
 
     @property
     def position(self) -> Position:
-        return self._position
-
-    @property
-    def flat(self) -> bool:
-        """Whether nothing is held."""
-        return self._position.quantity == 0
-
-    @property
-    def long(self) -> bool:
-        """Whether a positive quantity is held."""
-        return self._position.quantity > 0
-
-    @property
-    def short(self) -> bool:
-        """Whether a negative quantity is held."""
-        return self._position.quantity < 0
+        return Position(self._quantity, self._entry, self._held)
 
     @property
     def open_orders(self) -> list[Order]:
@@ -341,9 +377,6 @@ class SymbolView:
         self._view._publish(self.symbol, name, value)
 
 
-_FLAT = Position(0.0, 0.0, 0)
-
-
 class View(SymbolView):
     """The candles that just closed, the account after matching, a seeded random source and
     outlets for log lines and charts. Valid during the call that received it.
@@ -352,6 +385,7 @@ class View(SymbolView):
     """
 
     __slots__ = (
+        "_equity",
         "_inputs",
         "_log",
         "_orders",
@@ -360,7 +394,6 @@ class View(SymbolView):
         "_time",
         "_views",
         "cash",
-        "equity",
         "index",
         "quantity_step",
         "rand",
@@ -388,7 +421,18 @@ class View(SymbolView):
         self.warmup = False  #: whether orders would be rejected because the window has not begun
         self.quantity_step = 1e-8  #: of the venue: quantities are rounded down to it
         self.cash = 0.0  #: quote currency
-        self.equity = 0.0  #: cash and marked positions, quote currency
+        self._equity: float | tuple[SymbolView, ...] = 0.0  # or of what, where nobody said it
+
+    @property
+    def equity(self) -> float:
+        """Cash and marked positions, in quote currency."""
+        of = self._equity
+        if isinstance(of, float):
+            return of
+        value = 0.0
+        for view in of:  # in request order, as the engine adds
+            value += view._quantity * view.close
+        return self.cash + value
 
     def input(self, name: str) -> InputView:
         """An input of ``inputs``. Each value shows at the first step that closes when it is known,

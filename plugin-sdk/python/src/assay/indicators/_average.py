@@ -6,46 +6,49 @@ import math
 
 from ._line import LIMIT, NAN, Line, Rolling, Sum, Window, or_nan, period
 
+_LOW = -LIMIT
+
 
 class SMA(Line):
     """The simple moving average of the last n values, ready with the n-th."""
 
-    __slots__ = ("_total", "_window")
+    __slots__ = ("_buf", "_filled", "_hi", "_lo", "_n", "_next", "_tainted")
 
     def __init__(self, n: int) -> None:
         super().__init__()
-        self._window, self._total = Window(period(n)), Sum()
+        self._buf, self._n = [0.0] * period(n), n
+        self._next = self._filled = self._tainted = 0
+        self._hi = self._lo = 0.0
 
     def add(self, x: float) -> None:
         # Window.push, Sum.add of -out and of x, and _set in one piece: calls cost more than sums.
-        window, total = self._window, self._total
-        if not abs(x) <= LIMIT:
-            x, window.tainted = 0.0, window.n
-        elif window.tainted:
-            window.tainted -= 1
-        at, n = window.next, window.n
-        out, window.buf[at] = window.buf[at], x
-        at += 1
-        window.next = at if at < n else 0
-        hi = total.hi
+        if not _LOW <= x <= LIMIT:
+            x, self._tainted = 0.0, self._n
+        elif self._tainted:
+            self._tainted -= 1
+        buf, at, hi = self._buf, self._next, self._hi
+        out, buf[at] = buf[at], x
         s = hi - out
         t = s - hi
-        low = total.lo + ((hi - (s - t)) + (-out - t))
+        low = self._lo + ((hi - (s - t)) + (-out - t))
         hi = s + low
         t = hi - s
         lo = (s - (hi - t)) + (low - t)
         s = hi + x
         t = s - hi
         low = lo + ((hi - (s - t)) + (x - t))
-        hi = s + low
+        self._hi = hi = s + low
         t = hi - s
-        total.hi, total.lo = hi, (s - (hi - t)) + (low - t)
-        if window.filled < n:
-            window.filled += 1
-            if window.filled < n:
+        self._lo = (s - (hi - t)) + (low - t)
+        n = self._n
+        at += 1
+        self._next = at if at < n else 0
+        if self._filled < n:
+            self._filled += 1
+            if self._filled < n:
                 return
         self.previous = self.value
-        self.value = NAN if window.tainted else hi / n
+        self.value = NAN if self._tainted else hi / n
         self.count += 1
 
 

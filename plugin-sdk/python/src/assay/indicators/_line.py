@@ -62,25 +62,25 @@ class Line:
         """Whether this line was at or below the other one, or the level, one candle ago and
         is above it now."""
         if isinstance(other, Line):
-            return (
-                self.count > 1
-                and other.count > 1
+            return (  # what is seldom true first
+                self.value > other.value
                 and self.previous <= other.previous
-                and self.value > other.value
+                and self.count > 1
+                and other.count > 1
             )
-        return self.count > 1 and self.previous <= other and self.value > other
+        return self.value > other and self.previous <= other and self.count > 1
 
     def crossed_below(self, other: Line | float) -> bool:
         """Whether this line was at or above the other one, or the level, one candle ago and
         is below it now."""
         if isinstance(other, Line):
             return (
-                self.count > 1
-                and other.count > 1
+                self.value < other.value
                 and self.previous >= other.previous
-                and self.value < other.value
+                and self.count > 1
+                and other.count > 1
             )
-        return self.count > 1 and self.previous >= other and self.value < other
+        return self.value < other and self.previous >= other and self.count > 1
 
 
 class Track(Line):
