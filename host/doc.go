@@ -36,7 +36,7 @@
 //
 // # Paper and live
 //
-// live.Launcher.Launch takes the place of the backtest's: live.Exchanges finds the venue,
+// trade.Launcher.Launch takes the place of the backtest's: trade.Exchanges finds the venue,
 // host/deploy decides whether real money may be traded, and the network comes only after
 // the start was answered. Candles arrive through live/feed from a connector of package
 // exchange and are asked about in lockstep. Paper fills orders in the same sim.Engine, so that the

@@ -26,7 +26,7 @@ func tradingOf(t *testing.T, env map[string]string, args ...string) (trading, er
 func TestTradingOptions(t *testing.T) {
 	got, err := tradingOf(t, nil)
 	if err != nil ||
-		got.ends != (live.Ends{OnStop: engine.Leave, OnShutdown: engine.Leave,
+		got.ends != (trade.Ends{OnStop: engine.Leave, OnShutdown: engine.Leave,
 			OnLeaseLoss: exchange.CancelEntries, Unprotected: orderdesk.Hold}) ||
 		got.risk.For(true).Capped() || got.limits()["max_order_notional"] != nil ||
 		got.limits()["mode"] != "enforce" {

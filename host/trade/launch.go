@@ -1,4 +1,4 @@
-// Package live is one paper or live run: candles from a connector, a strategy driven in
+// Package trade is one paper or live run: candles from a connector, a strategy driven in
 // lockstep, orders to a venue, and a journal in between.
 //
 //	connector -> feed -> step -> strategy -> Intent -> risk -> journal -> venue -> Fill -> ledger
@@ -11,7 +11,7 @@
 // below hold what can be judged by itself: journal (what was done, on disk before it is
 // done), order (the life of an order, pure), risk (what may be done, pure), feed
 // (closed candles, exactly once).
-package live
+package trade
 
 import (
 	"bytes"

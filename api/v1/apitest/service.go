@@ -37,7 +37,7 @@ import (
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -185,10 +185,10 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 		Library: o.Library, Data: o.Data, Lab: o.Lab, Jobs: o.Jobs, Uploads: uploads, Governance: o.Control,
 		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
-		Exchanges: func(context.Context) ([]live.Entry, error) {
-			var all []live.Entry
+		Exchanges: func(context.Context) ([]trade.Entry, error) {
+			var all []trade.Entry
 			for _, e := range o.Exchanges {
-				all = append(all, live.Stored(nil, e))
+				all = append(all, trade.Stored(nil, e))
 			}
 			return all, nil
 		},

@@ -14,7 +14,7 @@
 //   - the account stream is confirmed before any snapshot is read, and after it was
 //     interrupted no order leaves before the snapshots were read again.
 //
-// Who runs it (package live) knows the plugin and shows the results; it is reached through
+// Who runs it (package trade) knows the plugin and shows the results; it is reached through
 // Host. Everything that others read is changed with Config.Gate held.
 package engine
 
