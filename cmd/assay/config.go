@@ -20,7 +20,7 @@ import (
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/engine"
-	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/host/upload"
 )
@@ -300,7 +300,7 @@ func tradingSettings() []setting {
 		{"unprotected", "SERVICE_UNPROTECTED", "hold",
 			"what becomes of a live position whose exits cannot be placed: hold it and tell, " +
 				"or close it within the price collar",
-			parsed(orderdesk.ParseUnprotected, func(c *config) *orderdesk.Unprotected {
+			parsed(oms.ParseUnprotected, func(c *config) *oms.Unprotected {
 				return &c.trading.ends.Unprotected
 			})},
 	}

@@ -37,7 +37,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
-	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -109,7 +109,7 @@ type Ends struct {
 	// OnLeaseLoss is what a connector cancels that has lost its host.
 	OnLeaseLoss exchange.LeaseLoss
 	// Unprotected is what becomes of a position whose exits cannot be placed.
-	Unprotected orderdesk.Unprotected
+	Unprotected oms.Unprotected
 }
 
 // Launcher starts paper and live runs.

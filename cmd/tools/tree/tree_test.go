@@ -63,7 +63,7 @@ var allowed = []struct {
 	{"host/deploy", []string{"host/runner=", "plugin-sdk/market"}},
 	{"host/trade/journal", []string{"host/exchange", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/order", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim="}},
-	{"host/trade/order/desk",
+	{"host/trade/order/oms",
 		[]string{"host/exchange=", "host/trade/admission", "host/trade/order=", "plugin-sdk/market",
 			"plugin-sdk/sim="}},
 	{"host/trade/admission",

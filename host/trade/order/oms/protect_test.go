@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 )
 
 // guarded returns a position of 3 whose exits stand at the venue.
-func guarded(t *testing.T, stop, aim *market.Child) *shop {
+func guarded(t *testing.T, stop, aim *market.Child) *harness {
 	t.Helper()
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: stop, TakeProfit: aim})
 	s.wait(3 * time.Second)
-	if gaps := s.desk.Gaps(s.at); len(gaps) > 0 {
+	if gaps := s.manager.Gaps(s.at); len(gaps) > 0 {
 		t.Fatal(gaps)
 	}
 	return s
@@ -36,8 +36,8 @@ func TestVenueEndsAnExit(t *testing.T) {
 		s.end(s.open[0].ClientOrderID, status)
 		s.wait(2 * time.Second)
 		s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/95")
-		if len(s.codes)+len(s.desk.Gaps(s.at)) > 0 {
-			t.Errorf("%s: %q, %v", status, s.codes, s.desk.Gaps(s.at))
+		if len(s.codes)+len(s.manager.Gaps(s.at)) > 0 {
+			t.Errorf("%s: %q, %v", status, s.codes, s.manager.Gaps(s.at))
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestVenueEndsAnExit(t *testing.T) {
 func TestExitEndsWhileItIsTakenBack(t *testing.T) {
 	for _, status := range []exchange.OrderStatus{exchange.OrderExpired, exchange.OrderRejected,
 		exchange.OrderCanceled} {
-		s := newShop(t)
+		s := newHarness(t)
 		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: below})
 		s.part(0, d("1"))
 		s.wait(3 * time.Second)
@@ -69,15 +69,15 @@ func TestHalfAPairProtectsNothing(t *testing.T) {
 	delete(s.pairs, limit)
 	delete(s.pairs, stop)
 	s.end(stop, exchange.OrderCanceled)
-	if gaps := s.desk.Gaps(s.at); fmt.Sprint(
+	if gaps := s.manager.Gaps(s.at); fmt.Sprint(
 		gaps) != "[3 of BTC/USDT is held without the exits it was bought with]" {
 		t.Error(gaps)
 	}
 	s.wait(halfGrace)
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 3@110/0, sell 3@0/95")
-	if len(s.desk.Gaps(s.at)) > 0 || s.has(limit) {
-		t.Error(s.desk.Gaps(s.at))
+	if len(s.manager.Gaps(s.at)) > 0 || s.has(limit) {
+		t.Error(s.manager.Gaps(s.at))
 	}
 }
 
@@ -118,9 +118,9 @@ func TestUnprotectedIsTold(t *testing.T) {
 // allows; not where the symbol does not trade, the fate of a sale is unknown or the account has less than
 // the books.
 func TestUnprotectedIsSold(t *testing.T) {
-	bare := func(change func(*shop)) *shop {
+	bare := func(change func(*harness)) *harness {
 		s := guarded(t, below, nil)
-		s.desk.cfg.Unprotected, s.desk.cfg.Collar = Sell, d("0.05")
+		s.manager.cfg.Unprotected, s.manager.cfg.Collar = Sell, d("0.05")
 		s.refuse = 1000
 		change(s)
 		s.end(s.open[0].ClientOrderID, exchange.OrderCanceled)
@@ -129,7 +129,7 @@ func TestUnprotectedIsSold(t *testing.T) {
 		}
 		return s
 	}
-	sold := func(s *shop) (n int) {
+	sold := func(s *harness) (n int) {
 		for _, x := range s.sent {
 			if x.TimeInForce == market.IOC {
 				n++
@@ -140,22 +140,22 @@ func TestUnprotectedIsSold(t *testing.T) {
 		}
 		return n
 	}
-	s := bare(func(s *shop) { s.refuse = 2 })
+	s := bare(func(s *harness) { s.refuse = 2 })
 	if sold(s) != 0 { // its exits stood again before anything was sold
 		t.Errorf("%d sales", sold(s))
 	}
-	s = bare(func(*shop) {})
+	s = bare(func(*harness) {})
 	if n := sold(s); n < 2 || n > 3 {
 		t.Errorf("%d sales in ten seconds", n)
 	}
-	s = bare(func(s *shop) { s.locked = d("2"); s.tellFree() })
+	s = bare(func(s *harness) { s.locked = d("2"); s.tellFree() })
 	if sold(s) != 0 {
 		t.Error("it was sold although the account is short of it")
 	}
-	s = bare(func(s *shop) {
-		m := s.desk.sym[0].rules.Market
+	s = bare(func(s *harness) {
+		m := s.manager.sym[0].rules.Market
 		m.Trading = false
-		s.desk.SetMarket(m)
+		s.manager.SetMarket(m)
 	})
 	if sold(s) != 0 || !slices.Contains(s.codes, "halt POSITION_UNPROTECTED") {
 		t.Errorf("%d sales of what does not trade, %q", sold(s), s.codes)
@@ -189,8 +189,8 @@ func TestUnknownSaleHoldsExits(t *testing.T) {
 		s.wait(time.Second)
 	}
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/95")
-	if len(s.desk.Gaps(s.at)) > 0 {
-		t.Error(s.desk.Gaps(s.at))
+	if len(s.manager.Gaps(s.at)) > 0 {
+		t.Error(s.manager.Gaps(s.at))
 	}
 }
 
@@ -199,7 +199,7 @@ func TestUnknownSaleHoldsExits(t *testing.T) {
 func TestStopThatDoesNotSell(t *testing.T) {
 	s := guarded(t, below, nil)
 	s.candle(96, 90, 90)
-	if len(s.desk.Gaps(s.at)) > 0 {
+	if len(s.manager.Gaps(s.at)) > 0 {
 		t.Error("a stop has ten seconds to sell")
 	}
 	s.wait(protectGrace)
@@ -212,7 +212,7 @@ func TestTargetAlone(t *testing.T) {
 	s := guarded(t, nil, above)
 	s.refuse = 1000
 	s.end(s.open[0].ClientOrderID, exchange.OrderCanceled)
-	if len(s.desk.Gaps(s.at)) != 1 {
+	if len(s.manager.Gaps(s.at)) != 1 {
 		t.Error("its target is gone")
 	}
 	s = guarded(t, below, above)
@@ -221,7 +221,7 @@ func TestTargetAlone(t *testing.T) {
 	s.expect("entry:filled:3 stop_loss:canceled:0:strategy take_profit:open:0", "sell 3@110/0")
 	s.decide(market.Intent{Action: market.CancelAll})
 	s.wait(20 * time.Second)
-	if len(s.desk.Gaps(s.at))+len(s.codes) > 0 {
-		t.Errorf("%v %q", s.desk.Gaps(s.at), s.codes)
+	if len(s.manager.Gaps(s.at))+len(s.codes) > 0 {
+		t.Errorf("%v %q", s.manager.Gaps(s.at), s.codes)
 	}
 }

@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func targetAt(f, limit float64) market.Intent {
 // TestTargets: what is sent is what the position lacks of a share of the equity at the close of the decision,
 // on the steps of the market, and the whole position for zero.
 func TestTargets(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(target(0.5))
 	s.expect("entry:filled:50", "")
 	s.decide(target(0.8)) // of 9,995
@@ -49,7 +49,7 @@ func TestTargets(t *testing.T) {
 // TestANewTargetReplacesTheOldOne: the cancel of the old one is confirmed before the new one leaves, and
 // what has filled until then is taken off.
 func TestANewTargetReplacesTheOldOne(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(targetAt(0.5, 99))
 	s.expect("entry:open:0", "buy 50.505@99/0")
 	s.hold = true
@@ -67,7 +67,7 @@ func TestANewTargetReplacesTheOldOne(t *testing.T) {
 
 // TestATargetThatIsReachedTakesBackTheOldOne, and one that has filled meanwhile asks for nothing.
 func TestATargetThatIsReachedTakesBackTheOldOne(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(targetAt(0.5, 99))
 	s.decide(target(0))
 	s.wait(2 * time.Second)
@@ -85,9 +85,9 @@ func TestATargetThatIsReachedTakesBackTheOldOne(t *testing.T) {
 // TestPurchasesOfTargetsWaitForTheSales of their step, whose proceeds they spend.
 func TestPurchasesOfTargetsWaitForTheSales(t *testing.T) {
 	const eth = market.Symbol("ETH/USDT")
-	s := newShopOf(t, btc, eth)
+	s := newHarnessOf(t, btc, eth)
 	now := market.FromTime(s.at)
-	s.run(s.desk.Candle(eth, market.Candle{OpenTime: now - 60_000, CloseTime: now, Open: 100, High: 100,
+	s.run(s.manager.Candle(eth, market.Candle{OpenTime: now - 60_000, CloseTime: now, Open: 100, High: 100,
 		Low: 100, Close: 100}, s.at), nil)
 	s.decide(target(0.9))
 	s.expect("entry:filled:90", "")

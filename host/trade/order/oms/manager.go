@@ -1,13 +1,14 @@
-// Package desk turns the intents of a strategy into orders of a venue that knows less than the
-// simulator, and shows the strategy the orders, fills and positions that a backtest would show.
+// Package oms is the order management of a run: the Manager turns the intents of a strategy into orders
+// of a venue that knows less than the simulator, and shows the strategy the orders, fills and positions
+// that a backtest would show.
 //
 // One order of the strategy may be several at the venue, one after the other: a replace is a cancel, its
 // confirmation and a new order; a trailing stop is replaced when a candle closes; the exits of a bracket are
 // a pair for what has filled, renewed as more fills. The order keeps its id through all of that.
 //
-// The Desk decides and does nothing: it returns Effects of the order package, and Proposals,
+// The Manager decides and does nothing: it returns Effects of the order package, and Proposals,
 // which the engine puts before risk and the journal and hands back to Commit or Deny.
-package desk
+package oms
 
 import (
 	"errors"
@@ -27,7 +28,7 @@ import (
 // dec is short for what prices, quantities and amounts are.
 type dec = decimal.Decimal
 
-// Config is what a desk is opened with, once the venue's rules are known.
+// Config is what an order manager is opened with, once the venue's rules are known.
 type Config struct {
 	RunID   string
 	Symbols []market.Symbol
@@ -159,10 +160,10 @@ func (e *IntentError) Error() string {
 	return fmt.Sprintf("intent %d of step %d: %s", e.Index, e.Step, e.Reason)
 }
 
-// New opens a desk: flat, with cash.
+// New opens an order manager: flat, with cash.
 func New(cfg Config) (*Manager, error) {
 	if len(cfg.Markets) != len(cfg.Symbols) {
-		return nil, errors.New("a desk needs the rules of every symbol")
+		return nil, errors.New("an order manager needs the rules of every symbol")
 	}
 	if cfg.Conditions == nil {
 		cfg.Conditions = func() admission.Conditions { return admission.Conditions{} }
@@ -305,7 +306,7 @@ func (d *Manager) Commit(p Proposal, at time.Time) (Result, error) {
 
 // ErrNotProposed reports that a proposal was changed, was answered before, or that a barrier ended it.
 var ErrNotProposed = errors.New(
-	"only what the desk proposed, and did not take back, can be committed or denied, and only once")
+	"only what the order manager proposed, and did not take back, can be committed or denied, and only once")
 
 // takeProposal takes a proposal off those that are out.
 func (pl *placer) takeProposal(p Proposal) error {

@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func parted(far float64) market.Intent {
 // TestTargetsAreAPairEach: each target stands with a stop for the same quantity, and the stops that are left
 // cover what is held.
 func TestTargetsAreAPairEach(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(parted(0.75))
 	s.part(0, d("4"))
 	s.wait(2 * time.Second)
@@ -30,14 +30,14 @@ func TestTargetsAreAPairEach(t *testing.T) {
 	s.price("90")
 	s.expect("entry:filled:4 stop_loss:canceled:0:oco take_profit:filled:1 stop_loss:filled:3 "+
 		"take_profit:canceled:0:oco", "")
-	if !s.desk.Ledger().Flat(btc) {
+	if !s.manager.Ledger().Flat(btc) {
 		t.Error("not flat")
 	}
 }
 
 // TestTargetsBelow1LeaveAStop for what no target sells.
 func TestTargetsBelow1LeaveAStop(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(parted(0.5))
 	s.part(0, d("4"))
 	s.wait(2 * time.Second)
@@ -50,7 +50,7 @@ func TestTargetsBelow1LeaveAStop(t *testing.T) {
 // TestTargetsOfAnEntryInParts: the parts of what came so far, in one bracket until each is large enough for
 // the venue.
 func TestTargetsOfAnEntryInParts(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(parted(0.75))
 	s.part(0, d("0.1"))
 	s.wait(3 * time.Second)
@@ -69,20 +69,20 @@ func TestTargetsOfAnEntryInParts(t *testing.T) {
 	if got := s.stands(); got != "sell 0.75@105/0, sell 0.75@0/90, sell 3@110/0, sell 3@0/90" {
 		t.Errorf("at the venue %q", got)
 	}
-	if gaps := s.desk.Gaps(s.at); len(gaps) > 0 {
+	if gaps := s.manager.Gaps(s.at); len(gaps) > 0 {
 		t.Errorf("%v", gaps)
 	}
 }
 
 // TestBadShares are rejected as in a backtest, and slots count a stop for each target.
 func TestBadShares(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	both := parted(0.5)
 	both.TakeProfit = &market.Child{Price: 110}
 	s.decide(parted(0.76), both)
 	s.expect("entry:rejected:0:invalid_bracket entry:rejected:0:invalid_bracket", "")
-	s = newShop(t)
-	s.desk.sym[0].rules.MaxStops = 2
+	s = newHarness(t)
+	s.manager.sym[0].rules.MaxStops = 2
 	s.decide(parted(0.5), parted(0.75))
 	s.expect("entry:rejected:0:"+CodeNoExitSlot+" entry:open:0", "buy 4@99/0")
 }
@@ -96,7 +96,7 @@ func either() []market.Intent {
 
 // TestTheFirstFillCancelsTheOthers, also where it is a part, as soon as it is reported.
 func TestTheFirstFillCancelsTheOthers(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(either()...)
 	s.expect("entry:open:0 entry:open:0", "buy 2@95/0, buy 2@0/105")
 	s.part(0, d("0.5"))
@@ -105,7 +105,7 @@ func TestTheFirstFillCancelsTheOthers(t *testing.T) {
 
 // TestBothMayFill: what the venue fills before it hears of the cancel stays.
 func TestBothMayFill(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.hold = true
 	s.decide(either()...)
 	s.part(0, d("2"))
@@ -117,7 +117,7 @@ func TestBothMayFill(t *testing.T) {
 
 // TestAnEndLeavesTheOthers: a cancel, and a refusal of the venue.
 func TestAnEndLeavesTheOthers(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(either()...)
 	s.decide(market.Intent{Action: market.Cancel, Ref: "low"})
 	s.expect("entry:canceled:0:strategy entry:open:0", "buy 2@0/105")
@@ -127,12 +127,12 @@ func TestAnEndLeavesTheOthers(t *testing.T) {
 
 // TestAllOrNone: one that cannot be, and sales for more than is held, refuse the whole OCO.
 func TestAllOrNone(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	bad := either()
 	bad[1].StopPrice = 0
 	s.decide(bad...)
 	s.expect("entry:rejected:0:oco entry:rejected:0:invalid_price", "")
-	s = newShop(t)
+	s = newHarness(t)
 	s.decide(market.Intent{Size: quantity(2)})
 	exits := []market.Intent{
 		{Side: market.Sell, Type: market.Limit, LimitPrice: 110, OCO: 1, Size: quantity(1)},
@@ -144,7 +144,7 @@ func TestAllOrNone(t *testing.T) {
 	if got := s.stands(); got != "sell 1@110/0, sell 1@0/90" {
 		t.Errorf("at the venue %q", got)
 	}
-	_, _, err := s.desk.Intents(exits[1:], false, s.at)
+	_, _, err := s.manager.Intents(exits[1:], false, s.at)
 	if err == nil {
 		t.Error("a member without the first is taken")
 	}

@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 
 // onTheWay returns a bracket of 3 whose pair is being sent while the strategy closes: the cancels of the pair
 // come to the venue first and find nothing.
-func onTheWay(t *testing.T, deaf bool) *shop {
+func onTheWay(t *testing.T, deaf bool) *harness {
 	t.Helper()
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
 	s.slow, s.deaf = true, deaf
@@ -57,7 +57,7 @@ func TestUnansweredCancel(t *testing.T) {
 // TestTrailingStopBesideABracket is the shrunk history in which a pair and a trailing stop were after the
 // same base.
 func TestTrailingStopBesideABracket(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	bracket := market.Intent{Size: quantity(2.73), StopLoss: &market.Child{Percent: 0.05},
 		TakeProfit: &market.Child{Percent: 0.1}}
 	s.decide(bracket)
@@ -79,7 +79,7 @@ func TestTrailingStopBesideABracket(t *testing.T) {
 
 // TestExitsGrow: what an order of the strategy's held is free again, and has no other protection.
 func TestExitsGrow(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
 	s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, Size: quantity(1),
 		ClientRef: "target"})
@@ -89,11 +89,11 @@ func TestExitsGrow(t *testing.T) {
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 exit:canceled:0:strategy", "sell 3@0/95")
 
-	s = newShop(t)
-	s.desk.SetFree("BTC", d("-1")) // as if a balance came late
+	s = newHarness(t)
+	s.manager.SetFree("BTC", d("-1")) // as if a balance came late
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 2@0/95")
-	s.desk.SetFree("BTC", d("1"))
+	s.manager.SetFree("BTC", d("1"))
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/95")
 }
@@ -101,12 +101,12 @@ func TestExitsGrow(t *testing.T) {
 // TestExitCanceledOnItsWay: an exit that the strategy gives up while risk and the journal have it does not
 // come back.
 func TestExitCanceledOnItsWay(t *testing.T) {
-	for name, answer := range map[string]func(*shop, Proposal){
-		"committed": func(s *shop, p Proposal) { s.run(s.desk.Commit(p, s.at)) },
-		"denied":    func(s *shop, p Proposal) { s.run(s.desk.Deny(p, "STATE_HALTED", s.at)) },
+	for name, answer := range map[string]func(*harness, Proposal){
+		"committed": func(s *harness, p Proposal) { s.run(s.manager.Commit(p, s.at)) },
+		"denied":    func(s *harness, p Proposal) { s.run(s.manager.Deny(p, "STATE_HALTED", s.at)) },
 	} {
 		s, p := proposedExits(t)
-		r, _, err := s.desk.Intents([]market.Intent{{Action: market.Cancel, Ref: "o-000002"}}, false, s.at)
+		r, _, err := s.manager.Intents([]market.Intent{{Action: market.Cancel, Ref: "o-000002"}}, false, s.at)
 		s.run(r, err)
 		answer(s, p)
 		s.wait(20 * time.Second)
@@ -120,15 +120,15 @@ func TestExitCanceledOnItsWay(t *testing.T) {
 }
 
 // proposedExits returns a position of 3 whose pair is proposed.
-func proposedExits(t *testing.T) (*shop, Proposal) {
+func proposedExits(t *testing.T) (*harness, Proposal) {
 	t.Helper()
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
 	s.busy = true
 	s.part(0, d("3"))
 	s.busy, s.todo = false, nil
-	p := Proposal{Shrinks: true, Protects: true, Specs: slices.Clone(s.desk.placer.proposed)}
+	p := Proposal{Shrinks: true, Protects: true, Specs: slices.Clone(s.manager.placer.proposed)}
 	if len(p.Specs) != 2 {
 		t.Fatalf("%d orders are proposed", len(p.Specs))
 	}
@@ -138,8 +138,8 @@ func proposedExits(t *testing.T) (*shop, Proposal) {
 // TestShutKeepsExits: while no order may leave, no exit is cancelled to make room, to be renewed or to follow
 // the price; what was put off is done as soon as orders may leave again.
 func TestShutKeepsExits(t *testing.T) {
-	protected := func(stop, aim *market.Child) *shop {
-		s := newShop(t)
+	protected := func(stop, aim *market.Child) *harness {
+		s := newHarness(t)
 		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: stop,
 			TakeProfit: aim})
 		s.part(0, d("2"))
@@ -147,12 +147,12 @@ func TestShutKeepsExits(t *testing.T) {
 		s.deny, s.shut = "STATE_HALTED", true
 		return s
 	}
-	reopen := func(s *shop) {
+	reopen := func(s *harness) {
 		s.deny, s.shut = "", false
 		s.wait(time.Second)
 		s.wait(3 * time.Second)
 	}
-	pair := func() *shop { return protected(&market.Child{Percent: 0.05}, &market.Child{Percent: 0.1}) }
+	pair := func() *harness { return protected(&market.Child{Percent: 0.05}, &market.Child{Percent: 0.1}) }
 	const stands = "buy 3@99/0, sell 2@108.9/0, sell 2@0/94.05"
 
 	t.Run("a sale", func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestShutKeepsExits(t *testing.T) {
 		s.expect("entry:partially_filled:2 stop_loss:open:0", "buy 3@99/0, sell 2@0/114")
 	})
 	t.Run("a trailing stop of the strategy's, and a replace", func(t *testing.T) {
-		s := newShop(t)
+		s := newHarness(t)
 		s.decide(market.Intent{Size: quantity(3)})
 		s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true,
 			TrailPercent: 0.05, Size: quantity(3), ClientRef: "a"})
@@ -218,20 +218,20 @@ func TestProposalsAreAnsweredOnce(t *testing.T) {
 	other.Specs[0].Quantity = d("4")
 	refused := func(what string, p Proposal) {
 		t.Helper()
-		_, err := s.desk.Commit(p, s.at)
-		_, err2 := s.desk.Deny(p, "CODE", s.at)
+		_, err := s.manager.Commit(p, s.at)
+		_, err2 := s.manager.Deny(p, "CODE", s.at)
 		if !errors.Is(err, ErrNotProposed) || !errors.Is(err2, ErrNotProposed) {
 			t.Errorf("%s: %v, %v", what, err, err2)
 		}
 	}
 	refused("changed", other)
 	refused("empty", Proposal{})
-	s.run(s.desk.Commit(p, s.at))
+	s.run(s.manager.Commit(p, s.at))
 	refused("twice", p)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 3@108.9/0, sell 3@0/94.05")
 
 	s, p = proposedExits(t)
-	s.run(s.desk.Barrier(s.at), nil)
+	s.run(s.manager.Barrier(s.at), nil)
 	refused("after the barrier", p)
 	s.decide(market.Intent{Size: quantity(1)})
 	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data "+
@@ -243,7 +243,7 @@ func TestProposalsAreAnsweredOnce(t *testing.T) {
 func TestPartsGetOneExit(t *testing.T) {
 	in := market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}}
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(in)
 	s.part(0, d("1"))
 	s.part(0, d("1"))
@@ -253,7 +253,7 @@ func TestPartsGetOneExit(t *testing.T) {
 	if len(s.sent) != 2 {
 		t.Errorf("%d orders", len(s.sent))
 	}
-	s = newShop(t)
+	s = newHarness(t)
 	s.decide(in)
 	s.part(0, d("1"))
 	s.wait(arrival)
@@ -262,7 +262,7 @@ func TestPartsGetOneExit(t *testing.T) {
 
 // TestTradesBehindTheAnswer: the answer says that the entry is filled, its trades come one by one.
 func TestTradesBehindTheAnswer(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{
 		Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
 	})
@@ -284,7 +284,7 @@ func TestTradesBehindTheAnswer(t *testing.T) {
 
 // TestBarrierEndsRenewals: exits that are being taken back, and what fills afterwards, get no new orders.
 func TestBarrierEndsRenewals(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
@@ -292,31 +292,31 @@ func TestBarrierEndsRenewals(t *testing.T) {
 	s.hold = true
 	s.part(0, d("1"))
 	s.wait(2 * time.Second) // the exit is being taken back
-	s.run(s.desk.Barrier(s.at), nil)
+	s.run(s.manager.Barrier(s.at), nil)
 	s.part(0, d("0.5"))
 	s.hold = false
 	s.release()
-	s.run(s.desk.CancelAll(s.at), nil)
+	s.run(s.manager.CancelAll(s.at), nil)
 	s.wait(5 * time.Second)
 	s.expect("entry:canceled:2.5:end_of_data stop_loss:canceled:0:canceled", "")
 
-	s = newShop(t)
+	s = newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}})
 	s.slow = true
 	s.part(0, d("1"))
 	s.wait(arrival)
-	id := s.desk.workingOrders()[1].currentID()
+	id := s.manager.workingOrders()[1].currentID()
 	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id,
 		Result: exchange.Result{Outcome: exchange.NotSent}})
-	s.run(s.desk.Barrier(s.at), nil)
-	s.run(s.desk.CancelAll(s.at), nil)
+	s.run(s.manager.Barrier(s.at), nil)
+	s.run(s.manager.CancelAll(s.at), nil)
 	s.expect("entry:canceled:1:end_of_data stop_loss:rejected:0:EXPIRED_BEFORE_SEND", "")
 }
 
 // TestLaterFillsMeetAnEndingExit: an exit that is about to end does not take later fills with it.
 func TestLaterFillsMeetAnEndingExit(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
@@ -331,7 +331,7 @@ func TestLaterFillsMeetAnEndingExit(t *testing.T) {
 
 // TestExitForLessThanIsHeld: the rest was promised to another order, which is gone.
 func TestExitForLessThanIsHeld(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
 	s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, Size: quantity(1),
 		ClientRef: "target"})
@@ -346,8 +346,8 @@ func TestExitForLessThanIsHeld(t *testing.T) {
 
 // TestNoCloseYet: without a price nothing is beyond a level.
 func TestNoCloseYet(t *testing.T) {
-	s := newShop(t)
-	s.desk.sym[0].last = dec{}
+	s := newHarness(t)
+	s.manager.sym[0].last = dec{}
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("3"))
@@ -356,10 +356,10 @@ func TestNoCloseYet(t *testing.T) {
 
 // TestOneExitIsBetterThanNone: the market does not take a target that far.
 func TestOneExitIsBetterThanNone(t *testing.T) {
-	s := newShop(t)
-	m := s.desk.sym[0].rules.Market
+	s := newHarness(t)
+	m := s.manager.sym[0].rules.Market
 	m.PercentPriceUp = d("5")
-	s.desk.SetMarket(m)
+	s.manager.SetMarket(m)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
 		TakeProfit: &market.Child{Percent: 9}})
 	s.wait(10 * time.Second)
@@ -368,33 +368,33 @@ func TestOneExitIsBetterThanNone(t *testing.T) {
 		t.Errorf("alarms %q, %d orders", s.alarms, len(s.sent))
 	}
 	m.PercentPriceUp = d("20")
-	s.desk.SetMarket(m)
+	s.manager.SetMarket(m)
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 3@1000/0, sell 3@0/95")
 }
 
 // TestHaltedMarket: exits at the venue are left where they are, and others wait until it trades.
 func TestHaltedMarket(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
 	s.wait(arrival)
-	m := s.desk.sym[0].rules.Market
+	m := s.manager.sym[0].rules.Market
 	m.Trading = false
-	s.desk.SetMarket(m)
+	s.manager.SetMarket(m)
 	s.part(0, d("2"))
 	s.wait(10 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 1@0/94.05")
 	m.Trading = true
-	s.desk.SetMarket(m)
+	s.manager.SetMarket(m)
 	s.wait(0)
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/94.05")
 }
 
 // TestReplaceOfWhatWasNotSent: the venue was busy; the order is changed all the same, or taken back.
 func TestReplaceOfWhatWasNotSent(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	busy := func(what string, n int) int {
 		if what == "luck" {
 			return 7 // NOT_SENT

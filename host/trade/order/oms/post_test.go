@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"testing"
@@ -12,12 +12,12 @@ import (
 // has the code of a backtest. It is in what is written down, so an order that is sent anew after a crash
 // cannot take either.
 func TestPostOnly(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	in := market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(2), ClientRef: "a", PostOnly: true}
 	s.decide(in)
 	s.expect("entry:rejected:0:ORDER_TYPE_UNSUPPORTED", "")
-	s = newShop(t)
-	s.desk.cfg.OrderTypes = append(s.desk.cfg.OrderTypes, "post_only")
+	s = newHarness(t)
+	s.manager.cfg.OrderTypes = append(s.manager.cfg.OrderTypes, "post_only")
 	s.decide(in)
 	s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 98})
 	s.expect("entry:open:0", "buy 2@98/0")
@@ -38,8 +38,8 @@ func TestPostOnly(t *testing.T) {
 
 // TestAPostOnlyOrderThatWouldTake is rejected at once, or when the market has seen it.
 func TestAPostOnlyOrderThatWouldTake(t *testing.T) {
-	s := newShop(t)
-	s.desk.cfg.OrderTypes = append(s.desk.cfg.OrderTypes, "post_only")
+	s := newHarness(t)
+	s.manager.cfg.OrderTypes = append(s.manager.cfg.OrderTypes, "post_only")
 	s.slow = true
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 101, Size: quantity(2), PostOnly: true})
 	id := s.sent[0].ClientOrderID
@@ -47,15 +47,15 @@ func TestAPostOnlyOrderThatWouldTake(t *testing.T) {
 		Result: exchange.Result{Outcome: exchange.Rejected, VenueCode: "would_take",
 			Message: "Order would immediately match and take."}})
 	s.expect("entry:rejected:0:would_take", "")
-	s = newShop(t)
-	s.desk.cfg.OrderTypes = append(s.desk.cfg.OrderTypes, "post_only")
+	s = newHarness(t)
+	s.manager.cfg.OrderTypes = append(s.manager.cfg.OrderTypes, "post_only")
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 101, Size: quantity(2), PostOnly: true})
 	o := s.open[0]
 	o.Reason = "would_take"
 	s.put(o)
 	s.end(o.ClientOrderID, exchange.OrderExpired)
 	s.expect("entry:rejected:0:would_take", "")
-	updates, _, _ := s.desk.Drain()
+	updates, _, _ := s.manager.Drain()
 	if n := len(updates); n == 0 || updates[n-1].Reason != market.ReasonWouldTake {
 		t.Errorf("the strategy is told %+v", updates)
 	}

@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"math"
@@ -46,7 +46,7 @@ func TestMovedLegs(t *testing.T) {
 
 // TestRefusedMoves: what a move cannot do has a code, and the exits at the venue stand as they did.
 func TestRefusedMoves(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	if r := s.decide(moveStop(95)); r[0] != "no_position" {
 		t.Error(r)
 	}
@@ -62,9 +62,9 @@ func TestRefusedMoves(t *testing.T) {
 			t.Errorf("%q, want %q", r[0], want)
 		}
 	}
-	m := s.desk.sym[0].rules.Market
+	m := s.manager.sym[0].rules.Market
 	m.PercentPriceDown = d("0.9")
-	s.desk.SetMarket(m)
+	s.manager.SetMarket(m)
 	if r := s.decide(moveStop(80)); r[0] != order.CodePriceTooFar {
 		t.Errorf("a price that the venue does not take: %q", r[0])
 	}
@@ -73,7 +73,7 @@ func TestRefusedMoves(t *testing.T) {
 		t.Errorf("%d orders more", len(s.sent)-sent)
 	}
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/95")
-	if _, _, err := s.desk.Intents([]market.Intent{moveStop(math.NaN())}, false, s.at); err == nil {
+	if _, _, err := s.manager.Intents([]market.Intent{moveStop(math.NaN())}, false, s.at); err == nil {
 		t.Error("a price that is no number was taken")
 	}
 
@@ -100,9 +100,9 @@ func TestMoveWhileShut(t *testing.T) {
 // TestMoveOnTheWay: a leg whose order is on its way to the venue is moved once it is there.
 func TestMoveOnTheWay(t *testing.T) {
 	s, p := proposedExits(t)
-	r, _, err := s.desk.Intents([]market.Intent{moveStop(96)}, false, s.at)
+	r, _, err := s.manager.Intents([]market.Intent{moveStop(96)}, false, s.at)
 	s.run(r, err)
-	s.run(s.desk.Commit(p, s.at))
+	s.run(s.manager.Commit(p, s.at))
 	s.wait(5 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 3@108.9/0, sell 3@0/96")
 }

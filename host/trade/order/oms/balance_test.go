@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"testing"
@@ -9,9 +9,9 @@ import (
 )
 
 // closing returns a bracket of 3 whose pair is being taken back for a close.
-func closing(t *testing.T) (s *shop, limit, stop string) {
+func closing(t *testing.T) (s *harness, limit, stop string) {
 	t.Helper()
-	s = newShop(t)
+	s = newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
 		TakeProfit: &market.Child{Percent: 0.1}})
 	s.balance() // all of it is locked by the pair
@@ -24,26 +24,26 @@ func closing(t *testing.T) (s *shop, limit, stop string) {
 // TestCloseBesideAPair closes with the reports of the legs and the balances in every order in which they may
 // come.
 func TestCloseBesideAPair(t *testing.T) {
-	for name, reports := range map[string]func(s *shop, limit, stop string){
-		"limit, locked, stop": func(s *shop, limit, stop string) {
+	for name, reports := range map[string]func(s *harness, limit, stop string){
+		"limit, locked, stop": func(s *harness, limit, stop string) {
 			s.end(limit, exchange.OrderCanceled)
-			s.desk.SetFree("BTC", d("0")) // the other leg still locks it
+			s.manager.SetFree("BTC", d("0")) // the other leg still locks it
 			s.end(stop, exchange.OrderCanceled)
 		},
-		"stop, locked, limit": func(s *shop, limit, stop string) {
+		"stop, locked, limit": func(s *harness, limit, stop string) {
 			s.end(stop, exchange.OrderCanceled)
-			s.desk.SetFree("BTC", d("0"))
+			s.manager.SetFree("BTC", d("0"))
 			s.end(limit, exchange.OrderCanceled)
 		},
-		"limit, stop, locked": func(s *shop, limit, stop string) {
+		"limit, stop, locked": func(s *harness, limit, stop string) {
 			s.end(limit, exchange.OrderCanceled)
 			s.end(stop, exchange.OrderCanceled)
-			s.desk.SetFree("BTC", d("0")) // it was read before
+			s.manager.SetFree("BTC", d("0")) // it was read before
 		},
-		"limit, stop, free": func(s *shop, limit, stop string) {
+		"limit, stop, free": func(s *harness, limit, stop string) {
 			s.end(limit, exchange.OrderCanceled)
 			s.end(stop, exchange.OrderCanceled)
-			s.desk.SetFree("BTC", d("3"))
+			s.manager.SetFree("BTC", d("3"))
 		},
 	} {
 		s, limit, stop := closing(t)
@@ -60,7 +60,7 @@ func TestCloseWaitsNotForEver(t *testing.T) {
 	s, limit, stop := closing(t)
 	s.locked = d("2")
 	s.end(limit, exchange.OrderCanceled)
-	s.desk.SetFree("BTC", d("0"))
+	s.manager.SetFree("BTC", d("0"))
 	s.end(stop, exchange.OrderCanceled)
 	s.wait(4 * time.Second)
 	if got, want := s.shows(), "entry:filled:3 stop_loss:open:0 take_profit:open:0 exit:new:0"; got != want {
@@ -78,8 +78,8 @@ func TestCloseWaitsNotForEver(t *testing.T) {
 // TestOrderInPlaceOfATakenBackOne: what a canceled order held is free for the next order of the same step, as
 // in a backtest, once the venue has confirmed; an order at the market waits for a candle at most.
 func TestOrderInPlaceOfATakenBackOne(t *testing.T) {
-	held := func() *shop {
-		s := newShop(t)
+	held := func() *harness {
+		s := newHarness(t)
 		s.decide(market.Intent{Size: quantity(3)})
 		s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 110, Size: quantity(3)})
 		s.hold = true
@@ -98,7 +98,7 @@ func TestOrderInPlaceOfATakenBackOne(t *testing.T) {
 	s.candle(101, 99, 100)
 	s.expect("entry:filled:3 exit:open:0 exit:rejected:0:EXPIRED_BEFORE_SEND", "sell 3@110/0")
 
-	s = newShop(t)
+	s = newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 90, Size: quantity(100)})
 	s.decide(market.Intent{Action: market.CancelAll},
 		market.Intent{Type: market.Limit, LimitPrice: 95, Size: quantity(100)})

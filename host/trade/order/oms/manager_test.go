@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ var all = market.Size{Kind: market.SizeCashFraction, Value: 1}
 func quantity(q float64) market.Size { return market.Size{Kind: market.SizeQuantity, Value: q} }
 
 func TestMarketOrders(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: all, Tag: "in"})
 	if got := s.sent[0].QuoteAmount.String(); got != "9990.00999" {
 		t.Errorf("fee included, %s is spent", got)
@@ -25,7 +25,7 @@ func TestMarketOrders(t *testing.T) {
 	s.expect("entry:filled:99.9", "")
 	s.decide(market.Intent{Action: market.Close})
 	s.expect("entry:filled:99.9 exit:filled:99.9", "")
-	updates, fills, trades := s.desk.Drain()
+	updates, fills, trades := s.manager.Drain()
 	if len(fills) != 2 || len(trades) != 1 || len(updates) < 4 || trades[0].EntryTag != "in" ||
 		updates[0].Status != market.StatusNew {
 		t.Errorf("%d updates, %d fills, %+v", len(updates), len(fills), trades)
@@ -39,27 +39,27 @@ func TestMarketOrders(t *testing.T) {
 }
 
 func TestBracketPair(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.split = 3
 	bracket := market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
 		TakeProfit: &market.Child{Price: 110}}
 	s.decide(bracket)
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 3@110/0, sell 3@0/95")
-	if p := s.desk.Positions(); len(p) != 1 || p[0].StopLoss.String() != "95" ||
+	if p := s.manager.Positions(); len(p) != 1 || p[0].StopLoss.String() != "95" ||
 		p[0].TakeProfit.String() != "110" {
 		t.Errorf("%+v", p)
 	}
 	s.price("110")
 	s.expect("entry:filled:3 stop_loss:canceled:0:oco take_profit:filled:3", "")
-	_, _, trades := s.desk.Drain()
+	_, _, trades := s.manager.Drain()
 	if len(trades) != 1 || trades[0].ExitReason != "take_profit" {
 		t.Errorf("%+v", trades)
 	}
 }
 
 func TestBracketIsRenewedAtMostEveryTwoSeconds(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Percent: 0.05}})
 	entry := s.open[0].ClientOrderID
@@ -84,7 +84,7 @@ func TestBracketIsRenewedAtMostEveryTwoSeconds(t *testing.T) {
 }
 
 func TestCloseTakesTheExitsBack(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
 		TakeProfit: &market.Child{Percent: 0.1}})
 	s.wait(2 * time.Second)
@@ -97,13 +97,13 @@ func TestCloseTakesTheExitsBack(t *testing.T) {
 	s.release()
 	s.expect("entry:filled:3 stop_loss:canceled:0:position_closed take_profit:canceled:0:position_closed "+
 		"exit:filled:3", "")
-	if !s.desk.Ledger().Flat(btc) {
+	if !s.manager.Ledger().Flat(btc) {
 		t.Error("not flat")
 	}
 }
 
 func TestPartialExitKeepsTheRestProtected(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
 	s.wait(2 * time.Second)
 	s.decide(market.Intent{Side: market.Sell, Size: quantity(1)})
@@ -114,7 +114,7 @@ func TestPartialExitKeepsTheRestProtected(t *testing.T) {
 // TestReplaceOfAStopThatWasReached: a stop-limit whose stop a candle reached is replaced by a limit, as in a
 // backtest, unless the change has a stop to wait for.
 func TestReplaceOfAStopThatWasReached(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.StopLimit, StopPrice: 104, LimitPrice: 103, Size: quantity(1),
 		ClientRef: "a"})
 	s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 102})
@@ -127,7 +127,7 @@ func TestReplaceOfAStopThatWasReached(t *testing.T) {
 }
 
 func TestReplaceIsCancelConfirmNew(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(2), ClientRef: "a"})
 	s.hold = true
 	if r := s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 98.009,
@@ -156,7 +156,7 @@ func TestReplaceIsCancelConfirmNew(t *testing.T) {
 }
 
 func TestReplaceTooLate(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(2), ClientRef: "a"})
 	s.hold = true
 	s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 98})
@@ -169,7 +169,7 @@ func TestReplaceTooLate(t *testing.T) {
 }
 
 func TestTrailingStop(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(1)})
 	s.decide(market.Intent{
 		Side: market.Sell, Type: market.TrailingStop, Size: market.Size{Kind: market.SizePosition},
@@ -185,7 +185,7 @@ func TestTrailingStop(t *testing.T) {
 }
 
 func TestTrailingBracket(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(1), StopLoss: &market.Child{TrailAmount: 5},
 		TakeProfit: &market.Child{Price: 150}})
 	s.wait(2 * time.Second)
@@ -195,7 +195,7 @@ func TestTrailingBracket(t *testing.T) {
 }
 
 func TestBracketThatTightens(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(1), StopLoss: &market.Child{Percent: 0.05, TightenTo: 0.1,
 		TightenAfter: 0.2}})
 	s.wait(2 * time.Second)
@@ -207,7 +207,7 @@ func TestBracketThatTightens(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 90, Size: quantity(1), TimeInForce: market.GTD,
 		ExpireAfter: 2})
 	s.candle(100, 99, 100)
@@ -217,30 +217,30 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestFeesInTheBaseLeaveDust(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.fee = func(side market.Side, q, p dec) (dec, string) {
 		if side == market.Buy {
 			return order.Times(q, d("0.001")), "BTC"
 		}
 		return order.Times(order.Times(q, p), d("0.001")), "USDT"
 	}
-	s.desk.SetFree("BTC", d("5")) // 5 that are not the run's
+	s.manager.SetFree("BTC", d("5")) // 5 that are not the run's
 	s.decide(market.Intent{Size: quantity(1.2345)})
 	s.decide(market.Intent{Action: market.Close})
 	s.expect("entry:filled:1.2345 exit:filled:1.2332", "")
-	if l := s.desk.Ledger(); !l.Flat(btc) || l.Dust(btc).String() != "0.0000655" ||
-		s.desk.Positions() != nil {
+	if l := s.manager.Ledger(); !l.Flat(btc) || l.Dust(btc).String() != "0.0000655" ||
+		s.manager.Positions() != nil {
 		t.Errorf("%s is left, dust %s", l.Quantity(btc), l.Dust(btc))
 	}
-	if _, _, trades := s.desk.Drain(); len(trades) != 1 {
+	if _, _, trades := s.manager.Drain(); len(trades) != 1 {
 		t.Errorf("%d trades", len(trades))
 	}
 }
 
 func TestFreeBalanceBoundsTheExit(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3)})
-	s.desk.SetFree("BTC", d("2.00009"))
+	s.manager.SetFree("BTC", d("2.00009"))
 	s.decide(market.Intent{Action: market.Close})
 	s.expect("entry:filled:3 exit:filled:2", "")
 }
@@ -271,40 +271,40 @@ func TestRefusals(t *testing.T) {
 			StopLoss: &market.Child{Price: 99.5}}, "invalid_bracket"},
 		"short": {market.Intent{Side: market.Sell, Size: quantity(1)}, "short_not_allowed"},
 	} {
-		s := newShop(t)
+		s := newHarness(t)
 		s.decide(tc.in)
-		if o := s.desk.Orders()[0]; o.Status != market.StatusRejected || string(o.Reason) != tc.want ||
+		if o := s.manager.Orders()[0]; o.Status != market.StatusRejected || string(o.Reason) != tc.want ||
 			len(s.sent) != 0 {
 			t.Errorf("%s: %s %s, %d sent", name, o.Status, o.Reason, len(s.sent))
 		}
 	}
-	s := newShop(t)
-	s.desk.cfg.OrderTypes = []string{"market", "limit"}
+	s := newHarness(t)
+	s.manager.cfg.OrderTypes = []string{"market", "limit"}
 	for _, in := range []market.Intent{{Size: all}, {Type: market.Stop, StopPrice: 101, Size: quantity(1)},
 		{Size: quantity(1), StopLoss: &market.Child{Percent: 0.1}}} {
 		s.decide(in)
 	}
-	for _, o := range s.desk.Orders() {
+	for _, o := range s.manager.Orders() {
 		if o.Reason != "ORDER_TYPE_UNSUPPORTED" {
 			t.Errorf("%s", o.Reason)
 		}
 	}
-	s = newShop(t)
-	if _, _, err := s.desk.Intents([]market.Intent{{Size: quantity(math.NaN())}}, false,
+	s = newHarness(t)
+	if _, _, err := s.manager.Intents([]market.Intent{{Size: quantity(math.NaN())}}, false,
 		s.at); !errors.As(err, new(*IntentError)) {
 		t.Errorf("NaN: %v", err)
 	}
-	if _, _, err := s.desk.Intents([]market.Intent{{Symbol: "X/Y"}}, false, s.at); err == nil {
+	if _, _, err := s.manager.Intents([]market.Intent{{Symbol: "X/Y"}}, false, s.at); err == nil {
 		t.Error("a foreign symbol")
 	}
-	r, _, err := s.desk.Intents([]market.Intent{{Size: quantity(1)}}, true, s.at)
-	if err != nil || len(r.Proposals) != 0 || s.desk.Orders()[0].Reason != "warmup" {
+	r, _, err := s.manager.Intents([]market.Intent{{Size: quantity(1)}}, true, s.at)
+	if err != nil || len(r.Proposals) != 0 || s.manager.Orders()[0].Reason != "warmup" {
 		t.Error("an order during warm-up")
 	}
 }
 
 func TestRiskDenies(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.deny = "ORDER_NOTIONAL_EXCEEDED"
 	s.decide(market.Intent{Size: quantity(1)})
 	s.expect("entry:rejected:0:ORDER_NOTIONAL_EXCEEDED", "")
@@ -322,13 +322,13 @@ func TestRiskDenies(t *testing.T) {
 }
 
 func TestUnresolvedSymbolTakesNoEntries(t *testing.T) {
-	s := newShop(t)
-	r, _, err := s.desk.Intents([]market.Intent{{Type: market.Limit, LimitPrice: 99, Size: quantity(1)}},
+	s := newHarness(t)
+	r, _, err := s.manager.Intents([]market.Intent{{Type: market.Limit, LimitPrice: 99, Size: quantity(1)}},
 		false, s.at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.desk.Commit(r.Proposals[0], s.at); err != nil {
+	if _, err := s.manager.Commit(r.Proposals[0], s.at); err != nil {
 		t.Fatal(err)
 	}
 	id := r.Proposals[0].Specs[0].ClientOrderID
@@ -340,37 +340,37 @@ func TestUnresolvedSymbolTakesNoEntries(t *testing.T) {
 }
 
 func TestBarrier(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(1)})
-	s.run(s.desk.Barrier(s.at), nil)
+	s.run(s.manager.Barrier(s.at), nil)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 98, Size: quantity(0)})
-	s.run(s.desk.CancelAll(s.at), nil)
-	if s.stands() != "" || len(s.desk.Book().Pending()) != 0 {
+	s.run(s.manager.CancelAll(s.at), nil)
+	if s.stands() != "" || len(s.manager.Book().Pending()) != 0 {
 		t.Errorf("%s", s.stands())
 	}
 }
 
 func TestFlattenAfterTheBarrier(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
 		TakeProfit: &market.Child{Percent: 0.1}})
 	s.wait(2 * time.Second)
-	s.run(s.desk.Barrier(s.at), nil)
-	s.run(s.desk.CancelAll(s.at), nil)
+	s.run(s.manager.Barrier(s.at), nil)
+	s.run(s.manager.CancelAll(s.at), nil)
 	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data", "")
-	s.run(s.desk.Flatten(s.at), nil)
+	s.run(s.manager.Flatten(s.at), nil)
 	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data "+
 		"exit:filled:3", "")
 }
 
 func TestLevelsThatThePriceHasPassed(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Price: 101},
 		TakeProfit: &market.Child{Price: 110}})
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:filled:3 take_profit:canceled:0:oco", "")
 
-	s = newShop(t)
+	s = newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Price: 90},
 		TakeProfit: &market.Child{Price: 99}})
 	s.wait(2 * time.Second)
@@ -386,7 +386,7 @@ func TestLevelsThatThePriceHasPassed(t *testing.T) {
 
 // TestEntryKeepsFillingAfterItsExitDid: what comes later is protected too.
 func TestEntryKeepsFillingAfterItsExitDid(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
 		StopLoss: &market.Child{Price: 95}})
 	s.part(0, d("1"))
@@ -400,7 +400,7 @@ func TestEntryKeepsFillingAfterItsExitDid(t *testing.T) {
 // TestHalfAnExit: the venue ends one leg of a pair with the first trade of the other. What is left
 // gets both again.
 func TestHalfAnExit(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
 		TakeProfit: &market.Child{Percent: 0.1}})
 	s.wait(2 * time.Second)

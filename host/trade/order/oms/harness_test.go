@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"fmt"
@@ -21,34 +21,34 @@ var day0 = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func d(s string) dec { return decimal.MustParse(s) }
 
-// shop is a desk with an engine and a venue around it. The engine keeps to the Desk's contract: it does one
+// harness is an order manager with an engine and a venue around it. The engine keeps to the contract of the Manager: it does one
 // thing at a time, and it answers everything that it is asked to do.
-type shop struct {
-	t      *testing.T
-	desk   *Manager
-	at     time.Time
-	step   int64
-	open   []exchange.Order          // stands at the venue
-	seen   map[string]exchange.Order // every order that came to the venue, as it is there
-	pairs  map[string]string
-	base   dec // what the venue has of the run's
-	trades []exchange.Fill
-	alarms []string
-	sent   []order.Spec
-	fee    func(side market.Side, q, p dec) (dec, string)
-	hold   bool // cancels come to the venue only when told
-	held   []string
-	slow   bool // so do orders
-	onWay  []func()
-	deaf   bool // the engine forgets that a cancel wants an answer
-	deny   string
-	refuse int      // so many sales are refused by the venue
-	codes  []string // of effects that halt the run, and of those that end that
-	shut   bool     // the desk knows that it is denied
-	split  int      // market orders fill in so many trades
-	chatty bool     // the venue tells the balance after every report, as it is then
-	locked dec      // base that somebody else holds back there
-	stale  []dec    // balances that were read and have not come yet
+type harness struct {
+	t       *testing.T
+	manager *Manager
+	at      time.Time
+	step    int64
+	open    []exchange.Order          // stands at the venue
+	seen    map[string]exchange.Order // every order that came to the venue, as it is there
+	pairs   map[string]string
+	base    dec // what the venue has of the run's
+	trades  []exchange.Fill
+	alarms  []string
+	sent    []order.Spec
+	fee     func(side market.Side, q, p dec) (dec, string)
+	hold    bool // cancels come to the venue only when told
+	held    []string
+	slow    bool // so do orders
+	onWay   []func()
+	deaf    bool // the engine forgets that a cancel wants an answer
+	deny    string
+	refuse  int      // so many sales are refused by the venue
+	codes   []string // of effects that halt the run, and of those that end that
+	shut    bool     // the manager knows that it is denied
+	split   int      // market orders fill in so many trades
+	chatty  bool     // the venue tells the balance after every report, as it is then
+	locked  dec      // base that somebody else holds back there
+	stale   []dec    // balances that were read and have not come yet
 
 	todo []func() // for the engine, and on its way from the venue
 	busy bool
@@ -56,19 +56,19 @@ type shop struct {
 	wild func(what string, n int) int
 }
 
-func newShop(t *testing.T) *shop {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	return newShopOf(t, btc)
+	return newHarnessOf(t, btc)
 }
 
-func newShopOf(t *testing.T, symbols ...market.Symbol) *shop {
+func newHarnessOf(t *testing.T, symbols ...market.Symbol) *harness {
 	t.Helper()
 	var markets []exchange.Market
 	for _, s := range symbols {
 		markets = append(markets, exchange.Market{Symbol: s, Trading: true, PriceTick: d("0.01"),
 			QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")})
 	}
-	s := &shop{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
+	s := &harness{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
 	k, err := New(Config{
 		Conditions: func() (c admission.Conditions) {
 			if s.shut && s.deny != "" {
@@ -82,7 +82,7 @@ func newShopOf(t *testing.T, symbols ...market.Symbol) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.desk = k
+	s.manager = k
 	s.fee = func(_ market.Side, q, p dec) (dec, string) {
 		return order.Times(order.Times(q, p), d("0.001")), "USDT"
 	}
@@ -91,7 +91,7 @@ func newShopOf(t *testing.T, symbols ...market.Symbol) *shop {
 }
 
 // run takes what the order manager wants and does it until it wants nothing.
-func (s *shop) run(r Result, err error) {
+func (s *harness) run(r Result, err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -114,7 +114,7 @@ func (s *shop) run(r Result, err error) {
 }
 
 // work does up to so many things. With a wild network more may stay undone for later.
-func (s *shop) work(most int) {
+func (s *harness) work(most int) {
 	s.t.Helper()
 	if s.busy {
 		return
@@ -133,31 +133,31 @@ func (s *shop) work(most int) {
 		do()
 	}
 	s.busy = false
-	if err := s.desk.Ledger().Check(); err != nil {
+	if err := s.manager.Ledger().Check(); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // answer is risk and the journal.
-func (s *shop) answer(p Proposal) {
+func (s *harness) answer(p Proposal) {
 	s.t.Helper()
 	if s.deny != "" {
-		s.run(s.desk.Deny(p, s.deny, s.at))
+		s.run(s.manager.Deny(p, s.deny, s.at))
 		return
 	}
 	s.sent = append(s.sent, p.Specs...)
-	s.run(s.desk.Commit(p, s.at))
+	s.run(s.manager.Commit(p, s.at))
 }
 
 // luck returns what becomes of a call: it works.
-func (s *shop) luck() string {
+func (s *harness) luck() string {
 	if s.wild == nil {
 		return "ok"
 	}
 	return [...]string{"ok", "ok", "ok", "ok", "ok", "lost", "unreached", "unsent"}[s.wild("luck", 8)]
 }
 
-func (s *shop) effect(e order.Effect) {
+func (s *harness) effect(e order.Effect) {
 	s.t.Helper()
 	switch e.Do {
 	case order.Send:
@@ -185,48 +185,48 @@ func (s *shop) effect(e order.Effect) {
 }
 
 // free returns the base that the venue calls free.
-func (s *shop) free() dec { return order.Minus(order.Minus(s.base, s.offered()), s.locked) }
+func (s *harness) free() dec { return order.Minus(order.Minus(s.base, s.offered()), s.locked) }
 
 // tellFree is a balance on its way to the order manager, as it is now.
-func (s *shop) tellFree() {
+func (s *harness) tellFree() {
 	free := s.free()
 	if s.wild == nil {
-		s.desk.SetFree("BTC", free)
+		s.manager.SetFree("BTC", free)
 		return
 	}
-	s.todo = append(s.todo, func() { s.desk.SetFree("BTC", free) })
+	s.todo = append(s.todo, func() { s.manager.SetFree("BTC", free) })
 }
 
-func (s *shop) fetch(since time.Time) {
+func (s *harness) fetch(since time.Time) {
 	s.t.Helper()
-	r, foreign := s.desk.FillsPage(btc, exchange.Fills{Fills: s.trades, Complete: true}, since, s.at, s.at)
+	r, foreign := s.manager.FillsPage(btc, exchange.Fills{Fills: s.trades, Complete: true}, since, s.at, s.at)
 	if s.run(r, nil); len(foreign) > 0 {
 		s.t.Fatalf("foreign %v", foreign)
 	}
 }
 
 // reconcile is what the engine does now and then.
-func (s *shop) reconcile() {
+func (s *harness) reconcile() {
 	s.t.Helper()
-	r, _ := s.desk.OpenList(append([]exchange.Order(nil), s.open...), s.at, s.at)
+	r, _ := s.manager.OpenList(append([]exchange.Order(nil), s.open...), s.at, s.at)
 	s.run(r, nil)
 	s.fetch(day0)
 }
 
 // balance tells what is free at the venue. The engine asks for it when nothing is on its way.
-func (s *shop) balance() {
+func (s *harness) balance() {
 	if len(s.todo) == 0 && len(s.held) == 0 {
-		s.desk.SetFree("BTC", s.free())
+		s.manager.SetFree("BTC", s.free())
 	}
 }
 
-func (s *shop) apply(ev order.Event) {
+func (s *harness) apply(ev order.Event) {
 	s.t.Helper()
-	s.run(s.desk.Apply(ev, s.at))
+	s.run(s.manager.Apply(ev, s.at))
 }
 
 // tell is a word of the venue's to the order manager: at once, or, on a wild network, some time.
-func (s *shop) tell(ev order.Event) {
+func (s *harness) tell(ev order.Event) {
 	if s.wild == nil {
 		s.apply(ev)
 		return
@@ -237,9 +237,9 @@ func (s *shop) tell(ev order.Event) {
 	s.todo = append(s.todo, func() { s.apply(ev) })
 }
 
-func (s *shop) send(e order.Effect) {
+func (s *harness) send(e order.Effect) {
 	s.t.Helper()
-	r, err := s.desk.Apply(order.Event{Kind: order.Handed, ClientOrderID: e.Order}, s.at)
+	r, err := s.manager.Apply(order.Event{Kind: order.Handed, ClientOrderID: e.Order}, s.at)
 	if s.run(r, nil); err != nil {
 		return // it was taken back in the meantime: it must not be sent
 	}
@@ -259,12 +259,12 @@ func (s *shop) send(e order.Effect) {
 }
 
 // arrive is a submit that comes to the venue, or does not.
-func (s *shop) arrive(ids []string, attempt int) {
+func (s *harness) arrive(ids []string, attempt int) {
 	s.t.Helper()
 	outcome := map[string]exchange.Outcome{"ok": exchange.Accepted, "lost": exchange.Unknown,
 		"unreached": exchange.Unknown, "unsent": exchange.NotSent}
 	luck := s.luck()
-	st, _ := s.desk.Book().Get(ids[0])
+	st, _ := s.manager.Book().Get(ids[0])
 	if luck == "ok" && st.Spec.Side == market.Sell && s.refuse > 0 {
 		s.refuse--
 		luck, outcome["refused"] = "refused", exchange.Rejected
@@ -285,9 +285,9 @@ func (s *shop) arrive(ids []string, attempt int) {
 }
 
 // accept takes an order. Nobody can sell there what he has not.
-func (s *shop) accept(id string, leads bool) {
+func (s *harness) accept(id string, leads bool) {
 	s.t.Helper()
-	st, _ := s.desk.Book().Get(id)
+	st, _ := s.manager.Book().Get(id)
 	if _, again := s.seen[id]; again {
 		s.t.Fatalf("%s came twice", id)
 	}
@@ -303,25 +303,25 @@ func (s *shop) accept(id string, leads bool) {
 }
 
 // execute fills what is to fill at once.
-func (s *shop) execute(id string) {
+func (s *harness) execute(id string) {
 	s.t.Helper()
 	o, ok := s.seen[id]
 	if !ok || o.Type != market.Market || !s.has(id) {
 		return
 	}
-	if st, _ := s.desk.Book().Get(id); st.Spec.QuoteAmount.IsPos() {
-		o.Quantity = order.Share(st.Spec.QuoteAmount, s.desk.sym[0].last).Floor(4)
+	if st, _ := s.manager.Book().Get(id); st.Spec.QuoteAmount.IsPos() {
+		o.Quantity = order.Share(st.Spec.QuoteAmount, s.manager.sym[0].last).Floor(4)
 		s.put(o)
 	}
 	each := order.Share(o.Quantity, decimal.MustNew(int64(s.split), 0)).Floor(4)
 	for range s.split - 1 {
-		s.fill(id, each, s.desk.sym[0].last)
+		s.fill(id, each, s.manager.sym[0].last)
 	}
-	s.fill(id, o.Quantity, s.desk.sym[0].last)
+	s.fill(id, o.Quantity, s.manager.sym[0].last)
 }
 
 // put changes an order at the venue.
-func (s *shop) put(o exchange.Order) {
+func (s *harness) put(o exchange.Order) {
 	s.seen[o.ClientOrderID] = o
 	for i := range s.open {
 		if s.open[i].ClientOrderID != o.ClientOrderID {
@@ -335,7 +335,7 @@ func (s *shop) put(o exchange.Order) {
 }
 
 // release lets the cancels come to the venue, and answers them.
-func (s *shop) release() {
+func (s *harness) release() {
 	s.t.Helper()
 	list := s.held
 	s.held = nil
@@ -366,7 +366,7 @@ func (s *shop) release() {
 }
 
 // end ends what stands at the venue.
-func (s *shop) end(id string, status exchange.OrderStatus) {
+func (s *harness) end(id string, status exchange.OrderStatus) {
 	s.t.Helper()
 	if s.has(id) {
 		o := s.seen[id]
@@ -380,7 +380,7 @@ func (s *shop) end(id string, status exchange.OrderStatus) {
 }
 
 // fill fills so much of an order, or what is left of it. The other leg of a pair ends with the first trade.
-func (s *shop) fill(id string, q, p dec) {
+func (s *harness) fill(id string, q, p dec) {
 	s.t.Helper()
 	o := s.seen[id]
 	q = q.Min(order.Minus(o.Quantity, o.CumQuantity))
@@ -414,7 +414,7 @@ func (s *shop) fill(id string, q, p dec) {
 }
 
 // part fills so much of a resting order, at its price.
-func (s *shop) part(i int, q dec) {
+func (s *harness) part(i int, q dec) {
 	s.t.Helper()
 	price := s.open[i].LimitPrice
 	if !price.IsPos() {
@@ -424,7 +424,7 @@ func (s *shop) part(i int, q dec) {
 }
 
 // price fills in full what a price reaches.
-func (s *shop) price(p string) {
+func (s *harness) price(p string) {
 	s.t.Helper()
 	for _, o := range append([]exchange.Order(nil), s.open...) {
 		level, up := o.LimitPrice, o.Side == market.Sell
@@ -438,7 +438,7 @@ func (s *shop) price(p string) {
 	}
 }
 
-func (s *shop) has(id string) bool {
+func (s *harness) has(id string) bool {
 	for _, o := range s.open {
 		if o.ClientOrderID == id {
 			return true
@@ -448,7 +448,7 @@ func (s *shop) has(id string) bool {
 }
 
 // offered returns what the venue may sell of ours: one leg of a pair cancels the other.
-func (s *shop) offered() dec {
+func (s *harness) offered() dec {
 	sum := dec{}
 	for _, o := range s.open {
 		if o.Side == market.Sell &&
@@ -459,34 +459,34 @@ func (s *shop) offered() dec {
 	return sum
 }
 
-func (s *shop) candle(high, low, last float64) {
+func (s *harness) candle(high, low, last float64) {
 	s.t.Helper()
 	s.at = s.at.Add(time.Minute)
 	s.step++
 	now := market.FromTime(s.at)
-	s.desk.Begin(s.step, now)
-	s.run(s.desk.Candle(btc,
+	s.manager.Begin(s.step, now)
+	s.run(s.manager.Candle(btc,
 		market.Candle{OpenTime: now - 60_000, CloseTime: now, Open: last, High: high, Low: low, Close: last},
 		s.at), nil)
 }
 
-func (s *shop) decide(list ...market.Intent) []string {
+func (s *harness) decide(list ...market.Intent) []string {
 	s.t.Helper()
-	r, refused, err := s.desk.Intents(list, false, s.at)
+	r, refused, err := s.manager.Intents(list, false, s.at)
 	s.run(r, err)
 	return refused
 }
 
-func (s *shop) wait(by time.Duration) {
+func (s *harness) wait(by time.Duration) {
 	s.t.Helper()
 	s.at = s.at.Add(by)
-	s.run(s.desk.Due(s.at), nil)
+	s.run(s.manager.Due(s.at), nil)
 }
 
 // shows returns the orders of the strategy, one word each.
-func (s *shop) shows() string {
+func (s *harness) shows() string {
 	var words []string
-	for _, o := range s.desk.Orders() {
+	for _, o := range s.manager.Orders() {
 		w := fmt.Sprintf("%s:%s:%s", o.Role, o.Status, o.FilledQuantity)
 		if o.Reason != "" {
 			w += ":" + string(o.Reason)
@@ -497,7 +497,7 @@ func (s *shop) shows() string {
 }
 
 // stands returns what rests at the venue.
-func (s *shop) stands() string {
+func (s *harness) stands() string {
 	var words []string
 	for _, o := range s.open {
 		words = append(words, fmt.Sprintf("%s %s@%s/%s", o.Side, o.Quantity, o.LimitPrice, o.StopPrice))
@@ -505,7 +505,7 @@ func (s *shop) stands() string {
 	return strings.Join(words, ", ")
 }
 
-func (s *shop) expect(orders, venue string) {
+func (s *harness) expect(orders, venue string) {
 	s.t.Helper()
 	if got := s.shows(); got != orders {
 		s.t.Errorf("the strategy sees %q, want %q", got, orders)

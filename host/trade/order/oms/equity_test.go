@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func ofRisk(f float64) market.Size { return market.Size{Kind: market.SizeRiskFra
 // whatever equity and price are later, and goes into what is written down before it is sent: a crash at any
 // moment leaves no order, or one of that quantity.
 func TestSharesOfTheEquity(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: ofEquity(0.5), Tag: "in"})
 	if q := s.sent[0]; q.Quantity.String() != "50" || !q.QuoteAmount.IsZero() {
 		t.Errorf("sent %+v", q)
@@ -42,7 +42,7 @@ func TestSharesOfTheEquity(t *testing.T) {
 
 // TestASmallShareIsNoOrder: what the market does not take leaves no order, only a count.
 func TestASmallShareIsNoOrder(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	for _, in := range []market.Intent{
 		{Size: ofEquity(0.0004)}, // worth 4
 		{Size: ofEquity(1e-9)},   // less than a step
@@ -60,17 +60,17 @@ func TestASmallShareIsNoOrder(t *testing.T) {
 // TestAShareIsCutToTheCash: an order that the cash does not pay for is cut, never refused: at the market
 // it is for all of the cash, whatever the price has become when it arrives.
 func TestAShareIsCutToTheCash(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: ofEquity(1)})
 	if got := s.sent[0].QuoteAmount.String(); got != "9990.00999" || !s.sent[0].Quantity.IsZero() {
 		t.Errorf("sent %+v", s.sent[0])
 	}
 	s.decide(market.Intent{Size: ofEquity(0.5)}) // nothing is left
 	s.expect("entry:filled:99.9 entry:canceled:0:BELOW_MINIMUM", "")
-	if o := s.desk.Orders()[0]; !o.Clamped || o.Quantity.Cmp(o.FilledQuantity) != 0 {
+	if o := s.manager.Orders()[0]; !o.Clamped || o.Quantity.Cmp(o.FilledQuantity) != 0 {
 		t.Errorf("%+v", o)
 	}
-	updates, _, _ := s.desk.Drain()
+	updates, _, _ := s.manager.Drain()
 	if o := updates[len(updates)-1]; !o.Clamped || o.Status != market.StatusCanceled {
 		t.Errorf("the strategy is told %+v", o)
 	}
@@ -78,7 +78,7 @@ func TestAShareIsCutToTheCash(t *testing.T) {
 
 // TestACutShareFillsInParts: its exits are for what has filled, and it ends at what it was cut to.
 func TestACutShareFillsInParts(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: ofEquity(1), Type: market.Limit, LimitPrice: 100,
 		StopLoss: &market.Child{Percent: 0.05}})
 	s.expect("entry:open:0", "buy 99.9@100/0")
@@ -88,14 +88,14 @@ func TestACutShareFillsInParts(t *testing.T) {
 	s.part(0, d("69.9"))
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:99.9 stop_loss:open:0", "sell 99.9@0/95")
-	if o := s.desk.Orders()[0]; !o.Clamped || o.Quantity.String() != "99.9" {
+	if o := s.manager.Orders()[0]; !o.Clamped || o.Quantity.String() != "99.9" {
 		t.Errorf("%+v", o)
 	}
 }
 
 // TestACutShareIsWholeAgain: a replaced order asks for what it asked for at its decision, as in a backtest.
 func TestACutShareIsWholeAgain(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: market.Size{Kind: market.SizeQuantity, Value: 50}, Type: market.Limit,
 		LimitPrice: 100, ClientRef: "a"})
 	s.decide(market.Intent{Size: ofEquity(0.8), Type: market.Limit, LimitPrice: 100, ClientRef: "b"})
@@ -103,17 +103,17 @@ func TestACutShareIsWholeAgain(t *testing.T) {
 	s.decide(market.Intent{Action: market.Cancel, Ref: "a"})
 	s.decide(market.Intent{Action: market.Replace, Ref: "b", LimitPrice: 99})
 	s.expect("entry:canceled:0:strategy entry:open:0", "buy 80@99/0")
-	if o := s.desk.Orders()[1]; o.Clamped || o.Quantity.Cmp(d("80")) != 0 {
+	if o := s.manager.Orders()[1]; o.Clamped || o.Quantity.Cmp(d("80")) != 0 {
 		t.Errorf("%+v", o)
 	}
 }
 
 func TestRiskFractions(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.decide(market.Intent{Size: ofRisk(0.01), StopLoss: &market.Child{Price: 95}})
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:20 stop_loss:open:0", "sell 20@0/95")
-	s = newShop(t)
+	s = newHarness(t)
 	for _, in := range []market.Intent{
 		{Size: ofRisk(0.01)},
 		{Size: ofRisk(0.01), StopLoss: &market.Child{Price: 101}},
@@ -128,7 +128,7 @@ func TestRiskFractions(t *testing.T) {
 
 // TestAShareThatTheLimitsRefuse is told like any other order.
 func TestAShareThatTheLimitsRefuse(t *testing.T) {
-	s := newShop(t)
+	s := newHarness(t)
 	s.deny = "MAX_ORDER_NOTIONAL"
 	s.decide(market.Intent{Size: ofEquity(0.5)})
 	s.expect("entry:rejected:0:MAX_ORDER_NOTIONAL", "")

@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"time"

@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestSlots(t *testing.T) {
 		m := exchange.Market{Symbol: "BTC/USDT", Trading: true, PriceTick: d("0.01"),
 			QuantityStep: d("0.001")}
 		change(&m)
-		desk, err := New(Config{
+		manager, err := New(Config{
 			RunID: "svc_slots", Symbols: []market.Symbol{"BTC/USDT"}, Markets: []exchange.Market{m},
 			Cash:       d("10000"),
 			OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
@@ -22,10 +22,10 @@ func TestSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		desk.Candle("BTC/USDT",
+		manager.Candle("BTC/USDT",
 			market.Candle{OpenTime: 0, CloseTime: 60_000, Open: 100, High: 100, Low: 100, Close: 100},
 			time.Unix(0, 0))
-		return desk
+		return manager
 	}
 	stopped := func(q float64) market.Intent {
 		in := market.Intent{Type: market.Limit, LimitPrice: 90,
@@ -55,11 +55,11 @@ func TestSlots(t *testing.T) {
 			m.OrderTypes = []string{"market"}
 		}, []market.Intent{plain}, []string{"ORDER_TYPE_UNSUPPORTED"}},
 	} {
-		desk := open(c.market)
-		if _, _, err := desk.Intents(c.intents, false, time.Unix(1, 0)); err != nil {
+		manager := open(c.market)
+		if _, _, err := manager.Intents(c.intents, false, time.Unix(1, 0)); err != nil {
 			t.Fatal(err)
 		}
-		for i, o := range desk.Orders() {
+		for i, o := range manager.Orders() {
 			if string(o.Reason) != c.reasons[i] {
 				t.Errorf("%s: order %d is %q, want %q", name, i, o.Reason, c.reasons[i])
 			}

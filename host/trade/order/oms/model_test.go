@@ -1,4 +1,4 @@
-package desk
+package oms
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ var moves = []string{
 }
 
 // move does one of them.
-func (s *shop) move(rt *rapid.T, what string) {
+func (s *harness) move(rt *rapid.T, what string) {
 	ref := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "ref")
 	size := quantity(float64(rapid.IntRange(1, 300).Draw(rt, "hundredths")) / 100)
 	switch what {
@@ -120,14 +120,14 @@ func (s *shop) move(rt *rapid.T, what string) {
 		s.refuse = rapid.IntRange(1, 3).Draw(rt, "times")
 	case "late":
 		for _, free := range s.stale {
-			s.desk.SetFree("BTC", free)
+			s.manager.SetFree("BTC", free)
 		}
 		s.stale = nil
 	}
 }
 
 // history is a random run that comes to rest in the end: every call works, what was lost is asked for.
-func history(rt *rapid.T, s *shop, bad bool) {
+func history(rt *rapid.T, s *harness, bad bool) {
 	s.fee = func(side market.Side, q, p dec) (dec, string) {
 		if side == market.Buy && len(s.trades)%2 == 0 {
 			return order.Times(q, d("0.001")), "BTC"
@@ -148,20 +148,20 @@ func history(rt *rapid.T, s *shop, bad bool) {
 	s.balance()
 	for quiet, rounds := 0, 0; quiet < 2; quiet++ {
 		if rounds++; rounds > 100 {
-			rt.Fatalf("no rest: due at %s, now %s: %+v", s.desk.NextDue(), s.at, s.desk.Book().Pending())
+			rt.Fatalf("no rest: due at %s, now %s: %+v", s.manager.NextDue(), s.at, s.manager.Book().Pending())
 		}
 		s.wait(3 * time.Second)
-		s.price(s.desk.sym[0].last.String()) // what the price has reached does not stand for ever
+		s.price(s.manager.sym[0].last.String()) // what the price has reached does not stand for ever
 		s.reconcile()
 		s.balance()
-		if s.sound(rt); !s.desk.NextDue().IsZero() {
+		if s.sound(rt); !s.manager.NextDue().IsZero() {
 			quiet = -1
 		}
 	}
 }
 
 // sound is what is true at every moment.
-func (s *shop) sound(rt *rapid.T) {
+func (s *harness) sound(rt *rapid.T) {
 	if s.t.Failed() {
 		rt.FailNow()
 	}
@@ -169,13 +169,13 @@ func (s *shop) sound(rt *rapid.T) {
 		rt.Fatalf("%s is offered for sale and %s held: %s", s.offered(), s.base, s.stands())
 	}
 	for range 3 { // the engine calls Due when it is due: that must end
-		if t := s.desk.NextDue(); s.wild == nil && !t.IsZero() && !t.After(s.at) {
+		if t := s.manager.NextDue(); s.wild == nil && !t.IsZero() && !t.After(s.at) {
 			s.wait(0)
 		}
 	}
-	if t := s.desk.NextDue(); s.wild == nil && !t.IsZero() && !t.After(s.at) {
-		rt.Fatalf("due at %s for ever; the book: %s, pending %+v", t, s.desk.Book().NextDue(),
-			s.desk.Book().Pending())
+	if t := s.manager.NextDue(); s.wild == nil && !t.IsZero() && !t.After(s.at) {
+		rt.Fatalf("due at %s for ever; the book: %s, pending %+v", t, s.manager.Book().NextDue(),
+			s.manager.Book().Pending())
 	}
 }
 
@@ -187,9 +187,9 @@ func wasDust(k *Manager, g *bracket) bool {
 
 // atRest is what is true once everything was answered: the strategy sees what is, what it sees as open stands
 // at the venue, and brackets cover what they hold.
-func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
+func (s *harness) atRest(rt interface{ Fatalf(string, ...any) }) {
 	const least = "0.06" // the market takes nothing smaller
-	k := s.desk
+	k := s.manager
 	if held := k.Ledger().Quantity(btc); held.Cmp(s.base) != 0 {
 		rt.Fatalf("the books have %s, the venue %s", held, s.base)
 	}
@@ -255,7 +255,7 @@ func histories(t *testing.T, each func(*rapid.T)) {
 // never more than what is held, the books balance, and in the end what brackets hold is protected.
 func TestNeverSellsMoreThanItHolds(t *testing.T) {
 	histories(t, func(rt *rapid.T) {
-		s := newShop(t)
+		s := newHarness(t)
 		history(rt, s, false)
 		s.atRest(rt)
 	})
@@ -265,7 +265,7 @@ func TestNeverSellsMoreThanItHolds(t *testing.T) {
 // any order or not at all.
 func TestBadNetwork(t *testing.T) {
 	histories(t, func(rt *rapid.T) {
-		s := newShop(t)
+		s := newHarness(t)
 		history(rt, s, true)
 		s.atRest(rt)
 	})
