@@ -115,7 +115,7 @@ func equals(randoms, full, short int, bundled bool) []equal {
 func TestPaperEqualsBacktest(t *testing.T) {
 	const full = 20_000
 	list := equals(200, full, ring.Size(150, 150, full), true)
-	opts := deskOptions{candles: full + 100, names: []string{"framed"},
+	opts := testHostOptions{candles: full + 100, names: []string{"framed"},
 		reattach: playtest.Debugged(t, "randomly")}
 	if ring.At() < ring.Prove {
 		list = equals(8, 300, 200, false)
@@ -128,7 +128,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 	// A journal for each few, so that none grows without bound.
 	for group := range slices.Chunk(list, ring.Size(len(list), len(list), 12)) {
 		t.Run("", func(t *testing.T) {
-			d := openDesk(t, opts)
+			d := openTestHost(t, opts)
 			free := make(chan struct{}, 4) // a run waits for its strategy half of the time
 			var all sync.WaitGroup
 			for _, e := range group {
@@ -162,7 +162,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 }
 
 // play runs both and compares; it returns fills and candles. More backtests are compared, too.
-func (e equal) play(t *testing.T, d *desk, more ...*run.Launcher) (fills, candles int) {
+func (e equal) play(t *testing.T, d *testHost, more ...*run.Launcher) (fills, candles int) {
 	start, err := market.ParseTime("2020-01-03T00:00:00Z")
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func apart(a, b string) string {
 
 // checkJournal holds the candles of the journal against those that were shown: each once, in
 // order, in steps that go up. It tells how many had to be fetched.
-func checkJournal(t *testing.T, d *desk, x *Execution, symbol market.Symbol,
+func checkJournal(t *testing.T, d *testHost, x *Execution, symbol market.Symbol,
 	shown *market.Series) (fetched int) {
 	t.Helper()
 	n, step := 0, int64(-1)

@@ -55,10 +55,10 @@ type liarConfig struct {
 	To      market.Time `json:"to"` // candles open before
 }
 
-// liars are the venues of a desk with the liar among them.
+// liars are the venues of a testHost with the liar among them.
 type liars struct {
 	Venues
-	desk *desk
+	host *testHost
 
 	mu     sync.Mutex
 	faults map[string]int
@@ -79,11 +79,11 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan
 		random: rand.New(rand.NewPCG(conf.Seed, 3)), asked: make(chan struct{}, 1), failing: conf.Failing,
 	}
 	for _, symbol := range p.Symbols {
-		set, err := l.desk.store.Lookup(ctx, stored, symbol, p.Timeframe)
+		set, err := l.host.store.Lookup(ctx, stored, symbol, p.Timeframe)
 		if err != nil {
 			return Venue{}, err
 		}
-		file, err := l.desk.store.OpenSeries(set)
+		file, err := l.host.store.OpenSeries(set)
 		if err != nil {
 			return Venue{}, err
 		}
