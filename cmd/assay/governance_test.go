@@ -102,9 +102,9 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&desk{t: t, policy: policy}).start()
+	(&testPlane{t: t, policy: policy}).start()
 	s := launch(t, state, "--control-url", p.URL, "--control-key", pub)
-	readShelf(t, recorder, s, id, packed, doc)
+	readCandidates(t, recorder, s, id, packed, doc)
 	readPlane(t, recorder, s, id)
 
 	if err := p.Close(); err != nil {
@@ -124,8 +124,8 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 	s.end(t, syscall.SIGTERM)
 }
 
-// readShelf reads the candidates: id is sealed, packed is newer and was not submitted.
-func readShelf(t *testing.T, recorder *apitest.Recorder, s *process, id, packed string, doc *bundle.Document) {
+// readCandidates reads the candidates: id is sealed, packed is newer and was not submitted.
+func readCandidates(t *testing.T, recorder *apitest.Recorder, s *process, id, packed string, doc *bundle.Document) {
 	t.Helper()
 	list := want(t, recorder, s, "/candidates", 200)
 	items := list["items"].([]any)

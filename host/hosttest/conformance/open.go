@@ -107,14 +107,14 @@ func unknownKey(x *examiner) {
 	d := x.description()
 	for _, text := range []string{`{"urls":{"api":"http://evil"}}`, `{"proxy":"socks"}`, `{"apiKey":5}`, `{"rateLimit":-1}`, `[]`} {
 		_, err := exchange.DecodeConfig(d.ConfigSchema, []byte(text))
-		var misfit *exchange.ConfigError
-		if !errors.As(err, &misfit) {
+		var bad *exchange.ConfigError
+		if !errors.As(err, &bad) {
 			x.Errorf("%s: %v", text, err)
 			continue
 		}
 		for _, word := range []string{"urls", "evil", "proxy", "socks"} {
-			if strings.Contains(misfit.Error(), word) {
-				x.Errorf("%s is repeated: %v", text, misfit)
+			if strings.Contains(bad.Error(), word) {
+				x.Errorf("%s is repeated: %v", text, bad)
 			}
 		}
 	}

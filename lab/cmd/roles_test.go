@@ -38,16 +38,16 @@ func installPlugin(name, to string) error {
 // mark ends a program that has been mended.
 const mark = " mended"
 
-// installMisfit makes the project of a role in a folder of its name, and beside the
-// program one that has been mended: misfit panics.
-func installMisfit(ts *testscript.TestScript, neg bool, args []string) {
+// installProject makes the project of a role in a folder of its name, and beside the
+// program one that has been mended: project panics.
+func installProject(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: misfit ROLE")
+		ts.Fatalf("usage: project ROLE")
 	}
-	ts.Check(makeMisfit(args[0], ts.MkAbs(args[0])))
+	ts.Check(makeProject(args[0], ts.MkAbs(args[0])))
 }
 
-func makeMisfit(name, dir string) error {
+func makeProject(name, dir string) error {
 	for _, sub := range []string{"bin", "mended"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return err
