@@ -22,8 +22,8 @@ import (
 // hostile is a name that is markup.
 const hostile = `<img src=x onerror="alert(1)">`
 
-// shelve puts a candidate into a state directory as lab candidate pack does; without receipt where it is nil.
-func shelve(t *testing.T, state string, doc *bundle.Document, receipt []byte) string {
+// packCandidate puts a candidate into a state directory as lab candidate pack does; without receipt where it is nil.
+func packCandidate(t *testing.T, state string, doc *bundle.Document, receipt []byte) string {
 	t.Helper()
 	id := doc.Bundle.CandidateRevisionID
 	dir := candidate.NewStore(state).Dir(id)
@@ -75,8 +75,8 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 	if err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("%v %s", err, a.Body)
 	}
-	id := shelve(t, state, doc, a.Body)
-	packed := shelve(t, state, planetest.Good(p.Now().Add(time.Hour), planetest.Title(hostile),
+	id := packCandidate(t, state, doc, a.Body)
+	packed := packCandidate(t, state, planetest.Good(p.Now().Add(time.Hour), planetest.Title(hostile),
 		func(b *bundle.Bundle) { b.Candidate.Owner, b.Candidate.Slug = hostile, "other" }), nil)
 	pub := filepath.Join(t.TempDir(), "governance.pub")
 	if err := os.WriteFile(pub, p.Store.Keys().Public.PEM(), 0o600); err != nil {
