@@ -271,7 +271,7 @@ func (r *configReader) read(d *jsontext.Decoder, check *jsonschema.Schema) error
 	if start.Kind() != '{' {
 		return &ConfigError{Rule: "type"}
 	}
-	var bad error // the first value that does not fit; reading goes on, because broken JSON is the better news
+	var bad error // of the first value; reading goes on, because broken JSON is the better news
 	for d.PeekKind() == '"' {
 		quoted, err := d.ReadValue()
 		if err != nil {

@@ -302,8 +302,8 @@ func (r *Record) Curve(settled bool) artifact.EquityCurve {
 	}
 }
 
-// Snapshot copies what may still change and shares what is only appended to, after Lift everything. The errors
-// name what could not be valued; the rest stands.
+// Snapshot copies what may still change and shares what is only appended to, after Lift everything. The
+// errors name what could not be valued; the rest stands.
 func (r *Record) Snapshot(b Books, s *PluginOutput, settled bool) (*artifact.Results, metric.Input, []error) {
 	c := r.Curve(settled)
 	orders := r.orders

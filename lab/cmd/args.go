@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/registry"
@@ -240,7 +240,7 @@ type Values func(args []string) []string
 // Bind declares the flags of a command and completes them: those with values by these, the
 // others by the list that their tag names. Action refuses values that are none.
 func (a *App) Bind(c *cobra.Command, options any) {
-	set := flags.Bind(c, options)
+	set := cli.BindFlags(c, options)
 	a.bound[c] = set
 	lists := map[string]Values{
 		"asked": a.AskedSlugs, "candidates": a.candidates, "families": a.Families, "profiles": profiles,
@@ -248,7 +248,7 @@ func (a *App) Bind(c *cobra.Command, options any) {
 			return compare.Metrics()
 		},
 	}
-	for _, f := range set.Flags {
+	for _, f := range set.All {
 		switch {
 		case len(f.Values) > 0:
 			a.offer(c, f.Name, f.Values)

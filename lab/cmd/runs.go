@@ -336,7 +336,7 @@ func rowsToVerify(ctx context.Context, reg *registry.Registry, ids []string) ([]
 // verifyRun hashes the files of a run, or finds what its search keeps of it in their place. Where the
 // registry is shared, the row is that of whoever made the run last, at another time and perhaps on another
 // machine.
-func verifyRun(store *artifact.Store, keptFiles *selection.KeptFiles, row registry.Run, shared bool) verified {
+func verifyRun(store *artifact.Store, kept *selection.KeptFiles, row registry.Run, shared bool) verified {
 	v := verified{RunID: row.RunID, Kind: row.Kind, Status: row.Status, Problems: []string{}}
 	m, payload, err := artifact.Verify(store.Dir(row.RunID))
 	var changed *artifact.MismatchError
@@ -345,7 +345,7 @@ func verifyRun(store *artifact.Store, keptFiles *selection.KeptFiles, row regist
 		v.Problems = changed.Problems
 	case errors.Is(err, fs.ErrNotExist) && !keepsFiles(row):
 		v.OK = true // there is nothing that could have changed
-	case errors.Is(err, fs.ErrNotExist) && isKept(keptFiles, row):
+	case errors.Is(err, fs.ErrNotExist) && isKept(kept, row):
 		v.OK, v.Kept = true, true
 	case errors.Is(err, fs.ErrNotExist) && shared:
 		v.OK, v.Elsewhere = true, true
@@ -368,12 +368,12 @@ func verifyRun(store *artifact.Store, keptFiles *selection.KeptFiles, row regist
 }
 
 // isKept reports whether a search has the result of a trial that has no folder.
-func isKept(keptFiles *selection.KeptFiles, row registry.Run) bool {
+func isKept(kept *selection.KeptFiles, row registry.Run) bool {
 	m, err := artifact.DecodeMetadata(row.Payload)
 	if err != nil {
 		return false
 	}
-	k, err := keptFiles.Find(m)
+	k, err := kept.Find(m)
 	return err == nil && k != nil
 }
 

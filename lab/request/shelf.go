@@ -16,8 +16,8 @@ type TrialStore interface {
 	Report(runID string) (*artifact.Report, error)
 }
 
-// skipsFolder reports whether a run that has come to its end goes into the trial store. One that has left a folder has a
-// folder again.
+// skipsFolder reports whether a run that has come to its end goes into the trial store. One that has left a
+// folder has a folder again.
 func (a *pendingRun) skipsFolder(status string) bool {
 	o := a.options
 	return a.host.Trials != nil && o.NoFolder && o.Compact && status == artifact.StatusCompleted &&
@@ -49,8 +49,8 @@ func (a *pendingRun) receive(files map[string][]byte) (*artifact.Written, error)
 	return w, a.host.Trials.Keep(w)
 }
 
-// readKept is the answer that the trial store and the registry's row have, with the bytes of the row; nil if the
-// store has nothing. The error is an *artifact.MismatchError when they are not about one result.
+// readKept returns the answer that the trial store and the registry's row have, with the bytes of the row;
+// nil if the store has nothing. The error is an *artifact.MismatchError when they are not about one result.
 func (p *Prepared) readKept(ctx context.Context, h *Host, runID string) (*Result, []byte, error) {
 	if h.Trials == nil {
 		return nil, nil, nil

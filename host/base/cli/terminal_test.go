@@ -1,4 +1,4 @@
-package terminal
+package cli
 
 import (
 	"strings"
@@ -17,7 +17,7 @@ func TestNothingIsObeyed(t *testing.T) {
 	} {
 		for _, cut := range []int{0, 1, len(text) / 2} {
 			var out strings.Builder
-			w := New(&out)
+			w := NewWriter(&out)
 			for _, part := range []string{text[:cut], text[cut:]} {
 				if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
 					t.Fatal(n, err)
@@ -35,7 +35,7 @@ func FuzzWriter(f *testing.F) {
 	f.Add([]byte("caf\xc3\xa9 \xe2\x80\xae"), 6)
 	f.Fuzz(func(t *testing.T, text []byte, cut int) {
 		var out strings.Builder
-		w := New(&out)
+		w := NewWriter(&out)
 		cut = max(0, min(cut, len(text)))
 		_, _ = w.Write(text[:cut])
 		_, _ = w.Write(text[cut:])

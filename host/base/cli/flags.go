@@ -1,6 +1,6 @@
-// Package flags declares the flags of a command as the tagged fields of a struct, so that name,
-// help, default and allowed values of an option stand in one place. It is a package of its own
-// because the command lines of lab and governance share it.
+// Package cli is what the command lines of lab and governance share: output that cannot drive a terminal
+// ([Writer]), and the flags of a command as the tagged fields of a struct ([BindFlags]), so that name, help,
+// default and allowed values of an option stand in one place.
 //
 // The tags of a field are
 //
@@ -14,7 +14,7 @@
 //	split     commas separate the values of a list
 //
 // Fields are texts, bools, ints, durations and lists of texts; embedded structs have flags, too.
-package flags
+package cli
 
 import (
 	"fmt"
@@ -40,21 +40,21 @@ type Flag struct {
 	value            reflect.Value
 }
 
-// Set is the flags of a command.
-type Set struct {
-	Flags   []*Flag
+// Flags are the flags of a command.
+type Flags struct {
+	All     []*Flag
 	command *cobra.Command
 }
 
-// Bind declares the flags of the struct that options points to. It panics on a tag that it
+// BindFlags declares the flags of the struct that options points to. It panics on a tag that it
 // cannot read: the tests make every command.
-func Bind(c *cobra.Command, options any) *Set {
-	s := &Set{command: c}
+func BindFlags(c *cobra.Command, options any) *Flags {
+	s := &Flags{command: c}
 	s.bind(reflect.ValueOf(options).Elem())
 	return s
 }
 
-func (s *Set) bind(v reflect.Value) {
+func (s *Flags) bind(v reflect.Value) {
 	for field, value := range v.Fields() {
 		if field.Anonymous {
 			s.bind(value)
@@ -77,11 +77,11 @@ func (s *Set) bind(v reflect.Value) {
 			f.min = &least
 		}
 		s.declare(f, field.Tag, usage)
-		s.Flags = append(s.Flags, f)
+		s.All = append(s.All, f)
 	}
 }
 
-func (s *Set) declare(f *Flag, tag reflect.StructTag, usage string) {
+func (s *Flags) declare(f *Flag, tag reflect.StructTag, usage string) {
 	set := s.command.Flags()
 	text, given := tag.Lookup("default")
 	switch to := f.value.Addr().Interface().(type) {
@@ -122,8 +122,8 @@ func must[T any](value T, err error) T {
 
 // ReadEnv gives every flag that is not on the command line the value of its variable, where
 // that is set and not empty. Only texts have variables.
-func (s *Set) ReadEnv(env func(string) (string, bool)) {
-	for _, f := range s.Flags {
+func (s *Flags) ReadEnv(env func(string) (string, bool)) {
+	for _, f := range s.All {
 		if s.command.Flags().Changed(f.Name) {
 			f.source = "--" + f.Name
 		} else if value, ok := env(f.variable); f.variable != "" && ok && value != "" {
@@ -135,8 +135,8 @@ func (s *Set) ReadEnv(env func(string) (string, bool)) {
 
 // Source returns what the value of a flag is from, once ReadEnv was called: the flag, the variable, or
 // "" for the default.
-func (s *Set) Source(name string) string {
-	for _, f := range s.Flags {
+func (s *Flags) Source(name string) string {
+	for _, f := range s.All {
 		if f.Name == name {
 			return f.source
 		}
@@ -146,8 +146,8 @@ func (s *Set) Source(name string) string {
 
 // Refused returns the first flag that is given and has none of its values, or too small a number;
 // nil where there is none. min is 0 where the values are to blame.
-func (s *Set) Refused() (f *Flag, value string, min int64) {
-	for _, f := range s.Flags {
+func (s *Flags) Refused() (f *Flag, value string, min int64) {
+	for _, f := range s.All {
 		given := s.command.Flag(f.Name)
 		if !given.Changed {
 			continue

@@ -1,7 +1,4 @@
-// Package terminal keeps text that others wrote (a strategy's error, a tag, a file name) from
-// driving the terminal it is printed on: moving the cursor, changing the title, hiding what
-// follows. It is a package of its own because every command line prints through it.
-package terminal
+package cli
 
 import (
 	"fmt"
@@ -9,17 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes text on with every character that a terminal would obey written as an escape:
-// control characters but line feed and tab, the C1 controls, what turns the direction of writing,
-// and bytes that are not UTF-8. A character may come in two writes. It is not safe for concurrent
-// use where what is behind it is not.
+// Writer keeps text that others wrote (a strategy's error, a tag, a file name) from driving the terminal it
+// is printed on: moving the cursor, changing the title, hiding what follows. It passes text on with every
+// character that a terminal would obey written as an escape: control characters but line feed and tab, the
+// C1 controls, what turns the direction of writing, and bytes that are not UTF-8. A character may come in two
+// writes. It is not safe for concurrent use where what is behind it is not.
 type Writer struct {
 	out  io.Writer
 	rest []byte // the beginning of a character
 }
 
-// New returns a Writer before out.
-func New(out io.Writer) *Writer { return &Writer{out: out} }
+// NewWriter returns a Writer before out.
+func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // Write implements io.Writer. The count is of text.
 func (w *Writer) Write(text []byte) (int, error) {

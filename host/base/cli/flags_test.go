@@ -1,4 +1,4 @@
-package flags
+package cli
 
 import (
 	"testing"
@@ -23,17 +23,17 @@ type options struct {
 	other string
 }
 
-func parsed(t *testing.T, args ...string) (*options, *Set) {
+func parsed(t *testing.T, args ...string) (*options, *Flags) {
 	t.Helper()
 	o, c := &options{}, &cobra.Command{Use: "act"}
-	s := Bind(c, o)
+	s := BindFlags(c, o)
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
 	return o, s
 }
 
-func TestBind(t *testing.T) {
+func TestBindFlags(t *testing.T) {
 	o, _ := parsed(t)
 	if o.Kind != "a" || o.Host != "here" || o.Wait != 2*time.Second || o.Top != 0 || o.other != "" {
 		t.Errorf("the defaults are %+v", o)
@@ -93,7 +93,7 @@ func TestBadTag(t *testing.T) {
 			t.Error("a number was taken for a duration")
 		}
 	}()
-	Bind(&cobra.Command{Use: "act"}, &struct {
+	BindFlags(&cobra.Command{Use: "act"}, &struct {
 		Wait time.Duration `flag:"wait" default:"2"`
 	}{})
 }
