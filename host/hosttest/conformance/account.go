@@ -185,12 +185,22 @@ func partialFills(x *examiner) {
 	s := x.open()
 	x.fault(FaultSplit, "3")
 	q := s.limit(110)
+	base, quote := q.Symbol.Base(), q.Symbol.Quote()
+	want := map[string]decimal.Decimal{base: s.free(base), quote: s.free(quote)}
 	s.submit(q)
 	s.filled(q)
 	list := s.fills(ref(q))
 	if len(list) != 3 {
 		x.Errorf("%d fills, want 3", len(list))
 	}
+	for _, f := range list {
+		want[base] = sum(s, want[base], f.Quantity)
+		want[quote] = sum(s, want[quote], product(s, f.Price, f.Quantity).Neg())
+		want[f.FeeAsset] = sum(s, want[f.FeeAsset], f.Fee.Neg())
+	}
+	s.until("the balances that the fills make", func() bool {
+		return s.free(base).Cmp(want[base]) == 0 && s.free(quote).Cmp(want[quote]) == 0
+	})
 	s.until("the fills on the stream", func() bool {
 		seen := map[string]bool{}
 		for _, e := range s.seen.events() {
