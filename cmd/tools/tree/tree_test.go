@@ -54,7 +54,6 @@ var allowed = []struct {
 	{"host/exchange", []string{"plugin-sdk/market"}},
 	{"host/exchange/sim", []string{"host/exchange", "host/candle", "plugin-sdk"}},
 	{"host/exchange/wire", []string{"host/exchange", "host/proc", "plugin-sdk/market"}},
-	{"host/exchange/binance", []string{"host/exchange", "plugin-sdk/market"}},
 	{"host/artifact", []string{"host/proc/sandbox", "host/metric", "plugin-sdk"}},
 	{"host/registry", []string{"host/artifact", "plugin-sdk"}},
 	{"host/library", []string{"host/artifact", "host/metric", "host/registry", "plugin-sdk/market"}},
