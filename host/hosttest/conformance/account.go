@@ -234,10 +234,10 @@ func refusedSubscription(x *examiner) {
 		return // it found out at once
 	}
 	defer conn.Close(x.Context(), false)
-	said := make(chan error, 1)
-	go func() { said <- conn.StreamAccount(x.Context(), func(exchange.AccountEvent) {}) }()
+	ended := make(chan error, 1)
+	go func() { ended <- conn.StreamAccount(x.Context(), func(exchange.AccountEvent) {}) }()
 	select {
-	case err := <-said:
+	case err := <-ended:
 		if err == nil {
 			x.Error("a subscription that was refused ended without an error")
 		}
@@ -348,8 +348,8 @@ func leaseLoss(x *examiner) {
 func noSecret(x *examiner) {
 	x.credentials()
 	s := x.open()
-	var said []string
-	note := func(what ...any) { said = append(said, fmt.Sprintf("%+v", what)) }
+	var noted []string
+	note := func(what ...any) { noted = append(noted, fmt.Sprintf("%+v", what)) }
 	submit := func() {
 		r, o := s.Submit(x.Context(), s.limit(80))
 		note(r, o)
@@ -383,7 +383,7 @@ func noSecret(x *examiner) {
 	}
 	c := s.req.Config
 	for _, secret := range []string{c.APIKey.Reveal(), c.Secret.Reveal(), c.Password.Reveal()} {
-		for _, line := range said {
+		for _, line := range noted {
 			if len(secret) >= 6 && strings.Contains(line, secret) {
 				x.Errorf("a credential in %s", strings.ReplaceAll(line, secret, "..."))
 			}

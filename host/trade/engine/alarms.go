@@ -277,12 +277,12 @@ func (e *Engine) AcknowledgeDrift(ctx context.Context) (string, error) {
 		if len(e.recon.off) == 0 {
 			return "", &Refused{"no_alarm", "There is no difference any more."}
 		}
-		said := driftText(e.recon.off)
+		drift := driftText(e.recon.off)
 		for _, asset := range slices.Sorted(maps.Keys(e.recon.off)) {
 			e.books.bookDifference(asset, e.recon.off[asset], false)
 		}
 		e.recon.clearDrift()
-		return "It is booked that " + said, nil
+		return "It is booked that " + drift, nil
 	})
 }
 
