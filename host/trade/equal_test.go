@@ -142,7 +142,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 				})
 			}
 			all.Wait()
-			for name, n := range d.liars.faults {
+			for name, n := range d.venues.faults {
 				faults[name] += n
 			}
 		})
@@ -171,7 +171,7 @@ func (e equal) play(t *testing.T, d *testHost, more ...*run.Launcher) (fills, ca
 	conf := fmt.Sprintf(`{"seed":%d,"from":%q,"to":%q,"odds":%d,"failing":%d}`, e.seed, from, to,
 		18+10*(e.seed%3), e.failing)
 	req := request(e.name, e.params, conf, e.symbols...)
-	req.Exchange, req.Execution = liarID, json.RawMessage(e.execution)
+	req.Exchange, req.Execution = faultyID, json.RawMessage(e.execution)
 	if e.params == nil {
 		req.StrategyParams = nil
 	}
@@ -195,9 +195,9 @@ func (e equal) play(t *testing.T, d *testHost, more ...*run.Launcher) (fills, ca
 	}
 	for i, symbol := range e.symbols {
 		n := checkJournal(t, d, x, market.Symbol(symbol), x.chart.candles[i])
-		d.liars.mu.Lock()
-		d.liars.faults[string(feed.Backfill)] += n
-		d.liars.mu.Unlock()
+		d.venues.mu.Lock()
+		d.venues.faults[string(feed.Backfill)] += n
+		d.venues.mu.Unlock()
 	}
 	return len(r.Fills), int(r.Window.Candles)
 }

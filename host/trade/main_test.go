@@ -53,7 +53,7 @@ type testHost struct {
 	store     *candle.Store
 	state     string // its folder
 	journal   *journal.Journal
-	liars     *liars
+	venues    *testVenues
 	runs      atomic.Int64
 }
 
@@ -115,8 +115,8 @@ func openTestHost(t testing.TB, o testHostOptions) *testHost {
 		}
 	})
 	engine := artifact.Engine{Name: "test"}
-	venues := &liars{Venues: &Exchanges{Store: store}, faults: map[string]int{}}
-	d := &testHost{t: t, store: store, state: state, journal: book.Journal, liars: venues,
+	venues := &testVenues{Venues: &Exchanges{Store: store}, faults: map[string]int{}}
+	d := &testHost{t: t, store: store, state: state, journal: book.Journal, venues: venues,
 		launcher: NewLauncher(Options{
 			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine,
 			StepLimit: limit, Inputs: store.Inputs(),

@@ -139,7 +139,7 @@ func TestStrategyFaults(t *testing.T) {
 			t.Parallel()
 			// From the second day on, candles as fast as they are answered.
 			req := request(name, nil, `{"seed":1,"from":"2020-01-02T00:00:00Z","to":"2021-01-01T00:00:00Z"}`)
-			req.Exchange = liarID
+			req.Exchange = faultyID
 			x := d.launch(req)
 			o := x.Run(context.Background())
 			if o.Failure == nil || o.Failure.Code != want[name] {

@@ -356,9 +356,9 @@ func (bk *bookkeeper) checkLimits(s order.Spec, p oms.Proposal) risk.Code {
 	return ""
 }
 
-// limitRoom returns the value that the limits leave for one more order.
-func (bk *bookkeeper) limitRoom(s market.Symbol, ofSymbol, ofAll dec) dec {
-	return bk.guard.Room(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
+// limitHeadroom returns the value that the limits leave for one more order.
+func (bk *bookkeeper) limitHeadroom(s market.Symbol, ofSymbol, ofAll dec) dec {
+	return bk.guard.Headroom(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
 }
 
 // ReasonNoOrder is why a start did not begin under whose limits no order is possible.
@@ -369,7 +369,7 @@ const ReasonNoOrder = "limits_allow_no_order"
 func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 	var list []map[string]any
 	for i, m := range bk.recon.markets {
-		least, most := m.MinNotional, bk.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
+		least, most := m.MinNotional, bk.guard.Headroom(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
 		for _, q := range [...]dec{m.MinQuantity, m.MarketMinQuantity, m.QuantityStep} {
 			least = least.Max(order.Times(q, price(i)))
 		}

@@ -183,7 +183,7 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 		RunID: sr.cfg.RunID, Symbols: sr.cfg.Symbols, Markets: sr.recon.markets,
 		OrderTypes: sr.cfg.Venue.OrderTypes, Cash: cash, Barrier: sr.session.barrier,
 		Conditions: sr.books.conditions,
-		Room:       sr.books.limitRoom, Seq: sr.sold, Unprotected: sr.cfg.Unprotected,
+		Headroom:   sr.books.limitHeadroom, Seq: sr.sold, Unprotected: sr.cfg.Unprotected,
 		Collar: sr.cfg.Limits.PriceCollar,
 	})
 	if err != nil {

@@ -38,9 +38,9 @@ type Config struct {
 	OrderTypes []string
 	// Cash is the free quote balance at start.
 	Cash dec
-	// Room is the value in quote that the limits leave for one more order, beside what is proposed of the
+	// Headroom is the value in quote that the limits leave for one more order, beside what is proposed of the
 	// symbol and of all; nil: sizes that are fractions or amounts of cash are not cut down to it.
-	Room func(s market.Symbol, ofSymbol, ofAll dec) dec
+	Headroom func(s market.Symbol, ofSymbol, ofAll dec) dec
 	// Seq is the sequence number that was used last.
 	Seq int64
 	// Barrier is what the end of the run closes; nil: the book has one of its own.

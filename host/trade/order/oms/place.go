@@ -175,7 +175,7 @@ func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
 			return s, "insufficient_cash"
 		}
 		s = pl.sizeBuy(p, s, budget)
-		if room := pl.limitRoom(p.Symbol); room.Cmp(budget) < 0 {
+		if room := pl.limitHeadroom(p.Symbol); room.Cmp(budget) < 0 {
 			// A size that the market does not take is not cut down: the limit itself refuses the order.
 			if less := pl.sizeBuy(p, s, room); rules.Check(less, pl.manager.sym[p.sym].last) == "" {
 				s, s.Wanted = less, budget
@@ -219,9 +219,9 @@ func (pl *placer) sizeBuy(p *logicalOrder, s order.Spec, budget dec) order.Spec 
 	return s
 }
 
-// limitRoom returns what the limits leave for one more buy of a symbol.
-func (pl *placer) limitRoom(symbol market.Symbol) dec {
-	if pl.cfg.Room == nil {
+// limitHeadroom returns what the limits leave for one more buy of a symbol.
+func (pl *placer) limitHeadroom(symbol market.Symbol) dec {
+	if pl.cfg.Headroom == nil {
 		return pl.freeCash()
 	}
 	of, all := dec{}, dec{}
@@ -234,7 +234,7 @@ func (pl *placer) limitRoom(symbol market.Symbol) dec {
 			of = order.Plus(of, v)
 		}
 	}
-	return pl.cfg.Room(symbol, of, all)
+	return pl.cfg.Headroom(symbol, of, all)
 }
 
 // cashBudget of a buy that is sized by cash: never more than the cash that no working order may spend.

@@ -19,12 +19,12 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// liarID is the exchange whose stream is not to be trusted.
-const liarID = "liar"
+// faultyID is the exchange whose stream is not to be trusted.
+const faultyID = "faulty"
 
-// liar is a venue whose history is true and whose stream is what a script makes of it. Its
+// faultyVenue is a venue whose history is true and whose stream is what a script makes of it. Its
 // time is that of its candles and passes as fast as they are answered.
-type liar struct {
+type faultyVenue struct {
 	symbols []market.Symbol
 	history [][]market.Candle // by symbol
 	tick    []decimal.Decimal
@@ -46,8 +46,8 @@ type lateEvent struct {
 	exchange.CandleEvent
 }
 
-// liarConfig is exchange_config of the liar.
-type liarConfig struct {
+// faultyConfig is exchange_config of the faultyVenue.
+type faultyConfig struct {
 	Seed    uint64      `json:"seed"`
 	From    market.Time `json:"from"`
 	Odds    int         `json:"odds"` // of a fault; 0: none
@@ -55,8 +55,8 @@ type liarConfig struct {
 	To      market.Time `json:"to"` // candles open before
 }
 
-// liars are the venues of a testHost with the liar among them.
-type liars struct {
+// testVenues are the venues of a testHost with the faulty one among them.
+type testVenues struct {
 	Venues
 	host *testHost
 
@@ -65,15 +65,15 @@ type liars struct {
 }
 
 // Choose implements Venues.
-func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
-	if req.Exchange != liarID {
+func (l *testVenues) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
+	if req.Exchange != faultyID {
 		return l.Venues.Choose(ctx, req, p)
 	}
-	var conf liarConfig
+	var conf faultyConfig
 	if err := json.Unmarshal([]byte(req.ExchangeConfig.Reveal()), &conf); err != nil {
 		return Venue{}, err
 	}
-	v := &liar{
+	v := &faultyVenue{
 		symbols: p.Symbols, from: conf.From, now: conf.From,
 		span:   market.Time(p.Timeframe.Duration() / time.Millisecond),
 		random: rand.New(rand.NewPCG(conf.Seed, 3)), asked: make(chan struct{}, 1), failing: conf.Failing,
@@ -105,23 +105,23 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan
 		},
 	}
 	return Venue{
-		ID: liarID, Description: exchange.Description{ID: liarID, Kind: "native",
+		ID: faultyID, Description: exchange.Description{ID: faultyID, Kind: "native",
 			Modes: []string{runner.ModePaper}, Timeframes: []market.Timeframe{p.Timeframe}},
 		Connect: func(context.Context) (*exchange.Connection, error) {
-			return &exchange.Connection{Connector: &liarSession{liar: v, all: l}, Clock: v}, nil
+			return &exchange.Connection{Connector: &liarSession{faultyVenue: v, all: l}, Clock: v}, nil
 		},
 	}, nil
 }
 
-// liarSession is the liar as its host opens and closes it.
+// liarSession is the faultyVenue as its host opens and closes it.
 type liarSession struct {
 	exchange.Trader
-	*liar
-	all *liars
+	*faultyVenue
+	all *testVenues
 }
 
 func (s *liarSession) Describe(context.Context) (exchange.Description, error) {
-	return exchange.Description{ID: liarID}, nil
+	return exchange.Description{ID: faultyID}, nil
 }
 
 func (s *liarSession) Open(_ context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
@@ -140,7 +140,7 @@ func (s *liarSession) Markets(context.Context) ([]exchange.Market, error) {
 	return list, nil
 }
 
-// Close adds what the stream has done to the account of all liars.
+// Close adds what the stream has done to the account of all venues.
 func (s *liarSession) Close(context.Context, bool) ([]string, error) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
@@ -152,16 +152,16 @@ func (s *liarSession) Close(context.Context, bool) ([]string, error) {
 }
 
 // Now implements exchange.VenueClock.
-func (v *liar) Now() market.Time {
+func (v *faultyVenue) Now() market.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.now
 }
 
 // Wall implements exchange.VenueClock: nobody waits for time that is made up.
-func (v *liar) Wall(time.Duration) time.Duration { return 0 }
+func (v *faultyVenue) Wall(time.Duration) time.Duration { return 0 }
 
-func (v *liar) set(now market.Time) {
+func (v *faultyVenue) set(now market.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.now = max(v.now, now)
@@ -170,7 +170,7 @@ func (v *liar) set(now market.Time) {
 var errNoHistory = errors.New("connection reset")
 
 // Candles implements exchange.Connector.
-func (v *liar) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
+func (v *faultyVenue) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.failing > 0 {
@@ -197,7 +197,7 @@ func (v *liar) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Cand
 }
 
 // StreamCandles implements exchange.Connector.
-func (v *liar) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
+func (v *faultyVenue) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	v.script.Send = on
 	on(exchange.CandleEvent{State: exchange.Connected})
 	next := make([]int, len(v.history))
@@ -231,7 +231,7 @@ func (v *liar) StreamCandles(ctx context.Context, on func(exchange.CandleEvent))
 }
 
 // closed hands the candles of a moment to the script and tells how many it has sent.
-func (v *liar) closed(at market.Time, next []int, on func(exchange.CandleEvent)) int {
+func (v *faultyVenue) closed(at market.Time, next []int, on func(exchange.CandleEvent)) int {
 	sent := 0
 	for i, list := range v.history {
 		if next[i] == len(list) || list[next[i]].CloseTime != at {
@@ -254,7 +254,7 @@ func (v *liar) closed(at market.Time, next []int, on func(exchange.CandleEvent))
 }
 
 // quiet lets enough time pass for the feed to ask for what it has not heard of.
-func (v *liar) quiet(at market.Time) {
+func (v *faultyVenue) quiet(at market.Time) {
 	select {
 	case <-v.asked:
 	default:
