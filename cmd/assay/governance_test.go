@@ -22,7 +22,8 @@ import (
 // hostile is a name that is markup.
 const hostile = `<img src=x onerror="alert(1)">`
 
-// packCandidate puts a candidate into a state directory as lab candidate pack does; without receipt where it is nil.
+// packCandidate puts a candidate into a state directory as lab candidate pack does; without receipt where it
+// is nil.
 func packCandidate(t *testing.T, state string, doc *bundle.Document, receipt []byte) string {
 	t.Helper()
 	id := doc.Bundle.CandidateRevisionID
@@ -125,7 +126,8 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 }
 
 // readCandidates reads the candidates: id is sealed, packed is newer and was not submitted.
-func readCandidates(t *testing.T, recorder *apitest.Recorder, s *process, id, packed string, doc *bundle.Document) {
+func readCandidates(t *testing.T, recorder *apitest.Recorder, s *process, id, packed string,
+	doc *bundle.Document) {
 	t.Helper()
 	list := want(t, recorder, s, "/candidates", 200)
 	items := list["items"].([]any)

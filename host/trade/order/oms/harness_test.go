@@ -21,8 +21,8 @@ var day0 = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func d(s string) dec { return decimal.MustParse(s) }
 
-// harness is an order manager with an engine and a venue around it. The engine keeps to the contract of the Manager: it does one
-// thing at a time, and it answers everything that it is asked to do.
+// harness is an order manager with an engine and a venue around it. The engine keeps to the contract of the
+// Manager: it does one thing at a time, and it answers everything that it is asked to do.
 type harness struct {
 	t       *testing.T
 	manager *Manager
