@@ -83,7 +83,7 @@ func newModel(t *testing.T) *model {
 					return nil, errors.New("broken")
 				}
 				run := apitest.NewRun(id, req)
-				run.Picture = apitest.Picture(3)
+				run.Canned = apitest.SampleResults(3)
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				m.newest = run

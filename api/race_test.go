@@ -17,7 +17,7 @@ import (
 // TestStopAgainstNaturalEnd lets both happen at once: the first makes the end, and
 // the answer to the stop fits the status afterwards.
 func TestStopAgainstNaturalEnd(t *testing.T) {
-	s := apitest.Start(t, apitest.Options{Prepare: func(r *apitest.Run) { r.Picture = apitest.Picture(2) }})
+	s := apitest.Start(t, apitest.Options{Prepare: func(r *apitest.Run) { r.Canned = apitest.SampleResults(2) }})
 	stops, ends := 0, 0
 	for i := range 1000 {
 		run := s.Begin(t)
@@ -182,7 +182,7 @@ func TestManyConnections(t *testing.T) {
 
 // TestKeptKeys: the last 64 successful starts are repeated, whatever the run does now.
 func TestKeptKeys(t *testing.T) {
-	s := apitest.Start(t, apitest.Options{Prepare: func(r *apitest.Run) { r.Picture = apitest.Picture(2) }})
+	s := apitest.Start(t, apitest.Options{Prepare: func(r *apitest.Run) { r.Canned = apitest.SampleResults(2) }})
 	key := func(i int) string { return fmt.Sprintf("Idempotency-Key: key-%d", i) }
 	bodies := map[int]string{}
 	for i := range 65 {

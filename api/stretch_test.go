@@ -58,7 +58,7 @@ const busyTrades = 1200
 // busy is a result with a trade every two hours, bought at the even hour and sold at the odd one; every tenth
 // buy is ambiguous.
 func busy() *artifact.Results {
-	r := apitest.Picture(2 * busyTrades)
+	r := apitest.SampleResults(2 * busyTrades)
 	trade, order, fill := r.Trades[0], r.Orders[0], r.Fills[0]
 	r.Trades, r.Orders, r.Fills = nil, nil, nil
 	for i, at := range r.Equity.Time {

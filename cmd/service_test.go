@@ -99,25 +99,8 @@ type service struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	url    string
-	stderr *lockedBuffer
+	stderr *hosttest.Buffer
 	exited chan struct{}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // serve starts the service on a free port and waits until it listens.
@@ -129,7 +112,7 @@ func serve(t testing.TB, state string, args ...string) *service {
 // serveWith starts a program of the service; prepare may change the command before.
 func serveWith(t testing.TB, state, program string, prepare func(*exec.Cmd), args ...string) *service {
 	t.Helper()
-	s := &service{t: t, stderr: &lockedBuffer{}, exited: make(chan struct{})}
+	s := &service{t: t, stderr: &hosttest.Buffer{}, exited: make(chan struct{})}
 	args = append([]string{"--port", "0", "--state-dir", state}, args...)
 	s.cmd = exec.Command(program, args...)
 	if prepare != nil {

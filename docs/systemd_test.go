@@ -79,7 +79,7 @@ func TestEveryAlarmIsExplained(t *testing.T) {
 	page := read(t, "operators.md")
 	code := regexp.MustCompile(`(?m)^\s+[A-Za-z]+(?: Code)? += "([A-Z]+_[A-Z_]+)"`)
 	n := 0
-	for _, pattern := range []string{"../host/trade/order/*.go", "../host/trade/order/desk/*.go",
+	for _, pattern := range []string{"../host/trade/order/*.go", "../host/trade/order/oms/*.go",
 		"../host/trade/engine/engine.go", "../host/trade/admission/*.go", "../host/trade/feed/*.go",
 		"../host/trade/risk/guard.go"} {
 		files, err := filepath.Glob(pattern)

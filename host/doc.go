@@ -36,12 +36,12 @@
 //
 // # Paper and live
 //
-// live.Launcher.Launch takes the place of the backtest's: live.Exchanges finds the venue,
+// trade.Launcher.Launch takes the place of the backtest's: trade.Exchanges finds the venue,
 // host/deploy decides whether real money may be traded, and the network comes only after
-// the start was answered. Candles arrive through live/feed from a connector of package
+// the start was answered. Candles arrive through trade/feed from a connector of package
 // exchange and are asked about in lockstep. Paper fills orders in the same sim.Engine, so that the
-// same candles give the same run; live hands them to live/engine, which writes each into
-// live/journal before it is sent. Both write the journal, and a run that a crash cut
+// same candles give the same run; live hands them to trade/engine, which writes each into
+// trade/journal before it is sent. Both write the journal, and a run that a crash cut
 // short is read back from it at the next start.
 //
 // # The end

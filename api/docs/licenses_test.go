@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/api/docs"
+	"github.com/assay-run/assay/api/v1/apitest"
 )
 
 // required reads the versions of go.mod.
@@ -143,7 +144,7 @@ func TestEveryTextIsUsed(t *testing.T) {
 func TestLicensesPage(t *testing.T) {
 	part := docs.Part{Name: "lightweight-charts", Version: "5.2.1", License: "Apache-2.0",
 		Texts: []string{"Apache License <here>", "NOTICE of the charts"}}
-	page := get(t, serve(t, docs.Options{Parts: []docs.Part{part}})+"/docs/licenses")
+	page := apitest.Get(t, serve(t, docs.Options{Parts: []docs.Part{part}})+"/docs/licenses")
 	for _, want := range []string{
 		"<th scope=\"row\">lightweight-charts</th><td>5.2.1</td><td>Apache-2.0</td>",
 		"Apache License &lt;here&gt;", "NOTICE of the charts",

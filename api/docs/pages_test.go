@@ -11,15 +11,16 @@ import (
 
 	"github.com/assay-run/assay/api/docs"
 	v1 "github.com/assay-run/assay/api/v1"
+	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
 )
 
 func TestGolden(t *testing.T) {
 	base := serve(t, sample(t))
-	golden(t, "errors.html", get(t, base+"/docs/errors"))
-	golden(t, "events.html", get(t, base+"/docs/events"))
-	golden(t, "deprecations.html", get(t, base+"/docs/deprecations"))
+	golden(t, "errors.html", apitest.Get(t, base+"/docs/errors"))
+	golden(t, "events.html", apitest.Get(t, base+"/docs/events"))
+	golden(t, "deprecations.html", apitest.Get(t, base+"/docs/deprecations"))
 }
 
 // real returns what the service itself shows.
@@ -33,7 +34,7 @@ func real(t *testing.T) string {
 }
 
 func TestErrorsPageHasEveryCode(t *testing.T) {
-	page := html.UnescapeString(get(t, real(t)+"/docs/errors"))
+	page := html.UnescapeString(apitest.Get(t, real(t)+"/docs/errors"))
 	for _, e := range problem.Table() {
 		row := `<tr id="` + e.Anchor() + `"><th scope="row"><a href="#` + e.Anchor() + `"><code>` + string(
 			e.Code) + `</code></a></th><td>` +
@@ -52,7 +53,7 @@ func TestFailedRunCodes(t *testing.T) {
 		`PLUGIN_CRASHED PLUGIN_TIMEOUT PLUGIN_PROTOCOL_ERROR PLUGIN_DIVERGED NOT_CAUSAL STRATEGY_ERROR DATA_ERROR
 		EXCHANGE_ERROR EXCHANGE_AUTH_FAILED RISK_KILL STOP_UNCONFIRMED RUN_INTERRUPTED JOURNAL_QUARANTINED ARTIFACT_WRITE_FAILED INTERNAL_ERROR`)
 	var got []string
-	page := get(t, real(t)+"/docs/errors")
+	page := apitest.Get(t, real(t)+"/docs/errors")
 	for _, r := range docs.Reasons() {
 		got = append(got, r.Code)
 		if r.Meaning == "" || r.Advice == "" || !strings.Contains(page, `<tr id="`+r.Anchor()+`">`) {
@@ -65,10 +66,10 @@ func TestFailedRunCodes(t *testing.T) {
 }
 
 func TestDeprecationsPage(t *testing.T) {
-	if page := get(t, real(t)+"/docs/deprecations"); !strings.Contains(page, "Nothing is deprecated.") {
+	if page := apitest.Get(t, real(t)+"/docs/deprecations"); !strings.Contains(page, "Nothing is deprecated.") {
 		t.Errorf("the shipped list is empty, yet:\n%s", page)
 	}
-	page := get(t, serve(t, sample(t))+"/docs/deprecations")
+	page := apitest.Get(t, serve(t, sample(t))+"/docs/deprecations")
 	for _, want := range []string{`id="2026-09-old"`, "302 days", "2027-06-30T23:59:59.000Z",
 		"GET /api/v1/status", "&lt;b&gt;gone", "/eta"} {
 		if !strings.Contains(page, want) {
@@ -87,7 +88,7 @@ var (
 func TestNothingForeignIsLoaded(t *testing.T) {
 	for _, base := range []string{real(t), serve(t, sample(t))} {
 		for _, path := range pages() {
-			page := get(t, base+path)
+			page := apitest.Get(t, base+path)
 			found := loads.FindAllStringSubmatch(page, -1)
 			if len(found) < 2 {
 				t.Errorf("%s: only %d references found", path, len(found))
@@ -102,7 +103,7 @@ func TestNothingForeignIsLoaded(t *testing.T) {
 				t.Errorf("%s has a script or an inline style", path)
 			}
 		}
-		if css := get(t, base+"/docs/style.css"); strings.Contains(css, "url(") ||
+		if css := apitest.Get(t, base+"/docs/style.css"); strings.Contains(css, "url(") ||
 			strings.Contains(css, "@import") {
 			t.Error("the style sheet loads something")
 		}
@@ -114,7 +115,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	anchors := map[string]map[string]bool{}
 	for _, path := range pages() {
 		anchors[path] = map[string]bool{}
-		for _, m := range ids.FindAllStringSubmatch(get(t, base+path), -1) {
+		for _, m := range ids.FindAllStringSubmatch(apitest.Get(t, base+path), -1) {
 			if anchors[path][m[1]] {
 				t.Errorf("%s has two elements %s", path, m[1])
 			}
@@ -123,7 +124,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	elsewhere := []string{"/openapi.json", "/api/v1/meta", "/api/v1/asyncapi.json", "/ui", "/docs/guide"}
 	for _, path := range pages() {
-		for _, m := range links.FindAllStringSubmatch(get(t, base+path), -1) {
+		for _, m := range links.FindAllStringSubmatch(apitest.Get(t, base+path), -1) {
 			to, fragment, _ := strings.Cut(m[1], "#")
 			if to == "" {
 				to = path
@@ -140,7 +141,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func TestGuides(t *testing.T) {
 	base := real(t)
 	var index []struct{ Page, ID, Title, Text string }
-	if err := json.Unmarshal([]byte(get(t, base+"/docs/guide.json")), &index); err != nil {
+	if err := json.Unmarshal([]byte(apitest.Get(t, base+"/docs/guide.json")), &index); err != nil {
 		t.Fatal(err)
 	}
 	anchors := map[string]map[string]bool{"/docs/guide": {}}
@@ -151,7 +152,7 @@ func TestGuides(t *testing.T) {
 	bodies := map[string]string{}
 	for _, f := range files {
 		path := "/docs/guide/" + strings.ToLower(strings.TrimSuffix(filepath.Base(f), ".md"))
-		bodies[path] = get(t, base+path)
+		bodies[path] = apitest.Get(t, base+path)
 		anchors[path] = map[string]bool{}
 		for _, m := range ids.FindAllStringSubmatch(bodies[path], -1) {
 			anchors[path][m[1]] = true
@@ -186,7 +187,7 @@ func TestGuides(t *testing.T) {
 }
 
 func TestEventsPage(t *testing.T) {
-	page := html.UnescapeString(get(t, real(t)+"/docs/events"))
+	page := html.UnescapeString(apitest.Get(t, real(t)+"/docs/events"))
 	for _, e := range stream.Events() {
 		if !strings.Contains(page, `<tr id="`+e.Direction+"-"+e.Clients+"-"+e.Type+`">`) ||
 			!strings.Contains(page, "<pre>"+string(e.Example)+"</pre>") {
@@ -201,7 +202,7 @@ func TestEventsPage(t *testing.T) {
 }
 
 func TestEventsWithoutTable(t *testing.T) {
-	page := get(t, serve(t, docs.Options{})+"/docs/events")
+	page := apitest.Get(t, serve(t, docs.Options{})+"/docs/events")
 	if strings.Contains(page, `id="server"`) || !strings.Contains(page, `id="plain"`) ||
 		!strings.Contains(page, "4008") {
 		t.Errorf("page:\n%s", page)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-run/assay/api/docs"
 	v1 "github.com/assay-run/assay/api/v1"
+	"github.com/assay-run/assay/api/v1/apitest"
 )
 
 func TestHeaders(t *testing.T) {
@@ -25,7 +26,7 @@ func TestHeaders(t *testing.T) {
 	}
 	for path, contentType := range types {
 		t.Run(path, func(t *testing.T) {
-			resp, body := do(t, "GET", base+path)
+			resp, body := apitest.Do(t, "GET", base+path)
 			h := resp.Header
 			if resp.StatusCode != 200 || h.Get("Content-Type") != contentType ||
 				h.Get("Cache-Control") != "no-cache" || h.Get("X-Service-API-Version") != "v1" ||
@@ -41,21 +42,21 @@ func TestHeaders(t *testing.T) {
 			if !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(tag) {
 				t.Fatalf("the entity tag is not strong: %s", tag)
 			}
-			head, nothing := do(t, "HEAD", base+path)
+			head, nothing := apitest.Do(t, "HEAD", base+path)
 			if head.StatusCode != 200 || len(nothing) != 0 ||
 				head.Header.Get("Content-Length") != h.Get("Content-Length") ||
 				head.Header.Get("ETag") != tag {
 				t.Errorf("HEAD: %d %v", head.StatusCode, head.Header)
 			}
-			same, nothing := do(t, "GET", base+path, `If-None-Match: "x", W/`+tag)
+			same, nothing := apitest.Do(t, "GET", base+path, `If-None-Match: "x", W/`+tag)
 			if same.StatusCode != 304 || len(nothing) != 0 || same.Header.Get("ETag") != tag ||
 				same.Header.Get("X-Service-API-Version") != "v1" {
 				t.Errorf("If-None-Match: %d %v", same.StatusCode, same.Header)
 			}
-			if other, _ := do(t, "GET", base+path, `If-None-Match: "x"`); other.StatusCode != 200 {
+			if other, _ := apitest.Do(t, "GET", base+path, `If-None-Match: "x"`); other.StatusCode != 200 {
 				t.Errorf("another tag: %d", other.StatusCode)
 			}
-			if post, _ := do(t, "POST", base+path); post.StatusCode != 405 ||
+			if post, _ := apitest.Do(t, "POST", base+path); post.StatusCode != 405 ||
 				post.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("POST: %d %v", post.StatusCode, post.Header)
 			}
@@ -63,7 +64,7 @@ func TestHeaders(t *testing.T) {
 	}
 	for _, path := range []string{"/docs/", "/docs/errors/", "/docs/index.html", "/docs/scalar.js",
 		"/docs/licenses/go.tsv"} {
-		if resp, _ := do(t, "GET", base+path); resp.StatusCode != 404 {
+		if resp, _ := apitest.Do(t, "GET", base+path); resp.StatusCode != 404 {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 	}
@@ -72,8 +73,8 @@ func TestHeaders(t *testing.T) {
 func TestGzip(t *testing.T) {
 	base := serve(t, sample(t))
 	for _, path := range []string{"/docs", "/docs/style.css", "/docs/licenses"} {
-		_, plain := do(t, "GET", base+path)
-		resp, zipped := do(t, "GET", base+path, "Accept-Encoding: br, gzip")
+		_, plain := apitest.Do(t, "GET", base+path)
+		resp, zipped := apitest.Do(t, "GET", base+path, "Accept-Encoding: br, gzip")
 		if resp.Header.Get("Content-Encoding") != "gzip" ||
 			!strings.HasSuffix(resp.Header.Get("ETag"), `-gzip"`) || len(zipped) >= len(plain) {
 			t.Errorf("%s: %v", path, resp.Header)
@@ -81,11 +82,11 @@ func TestGzip(t *testing.T) {
 		if got := unzip(t, zipped); !bytes.Equal(got, plain) {
 			t.Errorf("%s: the compressed and the plain body differ", path)
 		}
-		if resp, _ := do(t, "GET", base+path, "Accept-Encoding: gzip",
+		if resp, _ := apitest.Do(t, "GET", base+path, "Accept-Encoding: gzip",
 			"If-None-Match: "+resp.Header.Get("ETag")); resp.StatusCode != 304 {
 			t.Errorf("%s: the compressed tag does not match: %d", path, resp.StatusCode)
 		}
-		if resp, _ := do(t, "GET", base+path,
+		if resp, _ := apitest.Do(t, "GET", base+path,
 			"Accept-Encoding: gzip;q=0"); resp.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: gzip was refused and sent", path)
 		}
@@ -108,7 +109,7 @@ func unzip(t *testing.T, data []byte) []byte {
 // TestReferenceShowsEveryOperation, parameter, schema and code of the document, and weighs little.
 func TestReferenceShowsEveryOperation(t *testing.T) {
 	base := serve(t, docs.Options{})
-	page := get(t, base+"/docs")
+	page := apitest.Get(t, base+"/docs")
 	var doc struct {
 		Paths      map[string]map[string]struct{ OperationID, Summary string }
 		Components struct {
@@ -148,7 +149,7 @@ func TestReferenceShowsEveryOperation(t *testing.T) {
 	}
 	size := 0
 	for _, path := range []string{"/docs", "/docs/init.js", "/docs/style.css"} {
-		_, zipped := do(t, "GET", base+path, "Accept-Encoding: gzip")
+		_, zipped := apitest.Do(t, "GET", base+path, "Accept-Encoding: gzip")
 		size += len(zipped)
 	}
 	if size > 100<<10 {
@@ -167,7 +168,7 @@ func TestHostileDocument(t *testing.T) {
 			"responses":{"200":{"description":"EVIL"}},"x-error-codes":["EVIL"]}}},
 		"components":{"schemas":{"EVIL":{"type":"object","description":"EVIL",
 			"properties":{"EVIL":{"enum":["EVIL"]}}}}}}`, "EVIL", evil)
-	page := get(t, serve(t, docs.Options{OpenAPI: []byte(document)})+"/docs")
+	page := apitest.Get(t, serve(t, docs.Options{OpenAPI: []byte(document)})+"/docs")
 	if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img") ||
 		strings.Count(page, "<script") != 1 {
 		t.Error("a text of the document became HTML")
@@ -185,7 +186,7 @@ func TestEveryPageIsMade(t *testing.T) {
 	}
 	url := serve(t, docs.Options{})
 	for _, r := range routes {
-		if text := get(t, url+r.Path); len(text) < 100 {
+		if text := apitest.Get(t, url+r.Path); len(text) < 100 {
 			t.Errorf("%s is %q", r.Path, text)
 		}
 	}

@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/api/ui"
+	"github.com/assay-run/assay/api/v1/apitest"
 )
 
 func TestLicensesPage(t *testing.T) {
-	page := get(t, serve(t)+"/ui/licenses")
+	page := apitest.Get(t, serve(t)+"/ui/licenses")
 	for _, want := range []string{
 		`<html lang="en">`, `<a href="https://www.tradingview.com/" rel="noreferrer noopener">Charts: TradingView Lightweight Charts</a>`,
 		`<a href="/docs/licenses">`, `<a href="/ui">`, html.EscapeString(attribution),

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/assay-run/assay/api/v1/apitest"
 )
 
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
@@ -41,7 +43,7 @@ func cached(t *testing.T, base string) map[string]string {
 			all["/ui/"+name] = forever
 		}
 	}
-	for _, m := range loads.FindAllStringSubmatch(get(t, base+"/ui/licenses"), -1) {
+	for _, m := range loads.FindAllStringSubmatch(apitest.Get(t, base+"/ui/licenses"), -1) {
 		all[m[1]] = forever
 	}
 	return all
@@ -71,7 +73,7 @@ func TestTheBundleIsComplete(t *testing.T) {
 				t.Errorf("%s: the hash of the contents is %x", name, sum[:5])
 			}
 		}
-		if got := get(t, base+address); got != string(data) {
+		if got := apitest.Get(t, base+address); got != string(data) {
 			t.Errorf("%s is not served as it is", name)
 		}
 	}
@@ -81,14 +83,14 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 	base := serve(t)
 	want := map[string]int{"/ui": 3, "/ui/licenses": 2}
 	for page, n := range want {
-		found := loads.FindAllStringSubmatch(get(t, base+page), -1)
+		found := loads.FindAllStringSubmatch(apitest.Get(t, base+page), -1)
 		if len(found) != n {
 			t.Errorf("%s loads %d files, want %d: %v", page, len(found), n, found)
 		}
 		for _, m := range found {
 			if !strings.HasPrefix(m[1], "/ui/") {
 				t.Errorf("%s loads %s", page, m[1])
-			} else if resp, _ := do(t, "GET", base+m[1]); resp.StatusCode != 200 {
+			} else if resp, _ := apitest.Do(t, "GET", base+m[1]); resp.StatusCode != 200 {
 				t.Errorf("%s loads %s: %d", page, m[1], resp.StatusCode)
 			}
 		}
@@ -98,7 +100,7 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 		for _, m := range regexp.MustCompile(
 			`\b(?:import\s*\(?|from)\s*["']([./][^"']*)["']`).FindAllSubmatch(text, -1) {
 			imported++
-			if resp, _ := do(t, "GET",
+			if resp, _ := apitest.Do(t, "GET",
 				base+"/ui/"+strings.TrimPrefix(string(m[1]), "./")); resp.StatusCode != 200 ||
 				path.Ext(name) != ".js" {
 				t.Errorf("%s imports %s: %d", name, m[1], resp.StatusCode)
@@ -108,7 +110,7 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 	if imported != 2 {
 		t.Errorf("%d imports, want those of the chart library and of the pages", imported)
 	}
-	if page := get(t,
+	if page := apitest.Get(t,
 		base+"/ui"); regexp.MustCompile(
 		`<style|\sstyle=|\son[a-z]+=|<script(?:>|[^>]*>[^<])|https?:`).MatchString(page) {
 		t.Errorf("the policy forbids a part of\n%s", page)
@@ -117,12 +119,12 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 
 func TestSamePageAtEveryAddress(t *testing.T) {
 	base := serve(t)
-	a, one := do(t, "GET", base+"/ui")
+	a, one := apitest.Do(t, "GET", base+"/ui")
 	for _, address := range []string{
 		"/api/v1/ui", "/ui/runs", "/ui/runs/no-such-run", "/ui/compare?ids=a,b", "/ui/families", "/ui/families/any",
 		"/ui/falsifications/any", "/ui/data", "/ui/live",
 	} {
-		b, two := do(t, "GET", base+address)
+		b, two := apitest.Do(t, "GET", base+address)
 		if !bytes.Equal(one, two) || len(one) == 0 || a.Header.Get("ETag") != b.Header.Get("ETag") {
 			t.Errorf("%s: %d bytes %s and %d bytes %s", address, len(one), a.Header.Get("ETag"), len(two),
 				b.Header.Get("ETag"))
@@ -134,7 +136,7 @@ func TestHeaders(t *testing.T) {
 	base := serve(t)
 	for address, cache := range cached(t, base) {
 		t.Run(address, func(t *testing.T) {
-			resp, body := do(t, "GET", base+address)
+			resp, body := apitest.Do(t, "GET", base+address)
 			want := map[string]string{
 				"Content-Type": contentTypes[path.Ext(address)], "Content-Security-Policy": policy,
 				"Cache-Control":  cache,
@@ -155,22 +157,22 @@ func TestHeaders(t *testing.T) {
 				!regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(tag) {
 				t.Errorf("%d %v", resp.StatusCode, resp.Header)
 			}
-			head, nothing := do(t, "HEAD", base+address)
+			head, nothing := apitest.Do(t, "HEAD", base+address)
 			if head.StatusCode != 200 || len(nothing) != 0 ||
 				head.Header.Get("Content-Length") != want["Content-Length"] ||
 				head.Header.Get("ETag") != tag {
 				t.Errorf("HEAD: %d %v", head.StatusCode, head.Header)
 			}
-			same, nothing := do(t, "GET", base+address, `If-None-Match: "x", `+tag)
+			same, nothing := apitest.Do(t, "GET", base+address, `If-None-Match: "x", `+tag)
 			if same.StatusCode != 304 || len(nothing) != 0 || same.Header.Get("ETag") != tag ||
 				same.Header.Get("Cache-Control") != cache ||
 				same.Header.Get("X-Service-API-Version") != "v1" {
 				t.Errorf("If-None-Match: %d %v", same.StatusCode, same.Header)
 			}
-			if other, _ := do(t, "GET", base+address, `If-None-Match: "x"`); other.StatusCode != 200 {
+			if other, _ := apitest.Do(t, "GET", base+address, `If-None-Match: "x"`); other.StatusCode != 200 {
 				t.Errorf("another tag: %d", other.StatusCode)
 			}
-			if post, _ := do(t, "POST", base+address); post.StatusCode != 405 ||
+			if post, _ := apitest.Do(t, "POST", base+address); post.StatusCode != 405 ||
 				post.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("POST: %d %v", post.StatusCode, post.Header)
 			}
@@ -181,8 +183,8 @@ func TestHeaders(t *testing.T) {
 func TestGzip(t *testing.T) {
 	base := serve(t)
 	for address := range cached(t, base) {
-		plain := get(t, base+address)
-		resp, zipped := do(t, "GET", base+address, "Accept-Encoding: br, gzip")
+		plain := apitest.Get(t, base+address)
+		resp, zipped := apitest.Do(t, "GET", base+address, "Accept-Encoding: br, gzip")
 		if len(plain) < 1024 {
 			if resp.Header.Get("Content-Encoding") != "" {
 				t.Errorf("%s has %d bytes and is compressed", address, len(plain))
@@ -196,11 +198,11 @@ func TestGzip(t *testing.T) {
 		if unzip(t, zipped) != plain {
 			t.Errorf("%s: the compressed and the plain body differ", address)
 		}
-		if again, _ := do(t, "GET", base+address, "Accept-Encoding: gzip",
+		if again, _ := apitest.Do(t, "GET", base+address, "Accept-Encoding: gzip",
 			"If-None-Match: "+resp.Header.Get("ETag")); again.StatusCode != 304 {
 			t.Errorf("%s: the compressed tag does not match: %d", address, again.StatusCode)
 		}
-		if refused, _ := do(t, "GET", base+address,
+		if refused, _ := apitest.Do(t, "GET", base+address,
 			"Accept-Encoding: gzip;q=0"); refused.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: gzip was refused and sent", address)
 		}
@@ -227,11 +229,11 @@ const firstLoad = 150 * 1024
 func TestFirstLoadIsSmall(t *testing.T) {
 	base := serve(t)
 	addresses := []string{"/ui"}
-	for _, m := range loads.FindAllStringSubmatch(get(t, base+"/ui"), -1) {
+	for _, m := range loads.FindAllStringSubmatch(apitest.Get(t, base+"/ui"), -1) {
 		addresses = append(addresses, m[1])
 	}
 	size := func(address string) int {
-		_, body := do(t, "GET", base+address, "Accept-Encoding: gzip")
+		_, body := apitest.Do(t, "GET", base+address, "Accept-Encoding: gzip")
 		t.Logf("%7d %s", len(body), address)
 		return len(body)
 	}
@@ -262,7 +264,7 @@ func TestUnknownAssets(t *testing.T) {
 		"/ui/third_party/preact/LICENSE", "/ui/assets/licenses.html", "/api/v1/ui/", "/api/v1/ui/licenses",
 		"/ui//licenses", "/ui/../ui", "/ui/falsifications", "/ui/runs/", "/ui/runs/a/b", "/ui/jobs",
 	} {
-		resp, body := do(t, "GET", base+address)
+		resp, body := apitest.Do(t, "GET", base+address)
 		want := `{"error":"There is nothing at this path.","status_code":404,"path":"` + address + `"}`
 		if strings.HasPrefix(address, "/api/v1/") {
 			want = `{"error":{"code":"NOT_FOUND","message":"There is nothing at this path.","details":{"path":"` + address +
@@ -275,7 +277,7 @@ func TestUnknownAssets(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"/", "/ui/"} {
-		if resp, _ := do(t, "GET", base+address); resp.StatusCode != 307 ||
+		if resp, _ := apitest.Do(t, "GET", base+address); resp.StatusCode != 307 ||
 			resp.Header.Get("Location") != "/ui" {
 			t.Errorf("%s: %d %v", address, resp.StatusCode, resp.Header)
 		}

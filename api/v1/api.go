@@ -38,7 +38,7 @@ import (
 	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/runner"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -82,7 +82,7 @@ type Options struct {
 	// Backtests launches backtests, Trading paper and live runs; without Trading those are not supported.
 	Backtests, Trading Launcher
 	Strategies         func() []catalog.Strategy
-	Exchanges          func(context.Context) ([]live.Entry, error)
+	Exchanges          func(context.Context) ([]trade.Entry, error)
 	Health             func() view.Health
 	Deprecations       view.Deprecations
 	// Library reads the runs that were made.

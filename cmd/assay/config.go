@@ -18,9 +18,9 @@ import (
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/engine"
-	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/host/upload"
 )
@@ -276,7 +276,7 @@ from defaults; an empty variable counts as unset.`
 
 // trading are the operator's options of paper and live runs; no request can change it.
 type trading struct {
-	ends  live.Ends
+	ends  trade.Ends
 	given map[string]string // risk options by name
 	risk  risk.Options
 }
@@ -300,7 +300,7 @@ func tradingSettings() []setting {
 		{"unprotected", "SERVICE_UNPROTECTED", "hold",
 			"what becomes of a live position whose exits cannot be placed: hold it and tell, " +
 				"or close it within the price collar",
-			parsed(orderdesk.ParseUnprotected, func(c *config) *orderdesk.Unprotected {
+			parsed(oms.ParseUnprotected, func(c *config) *oms.Unprotected {
 				return &c.trading.ends.Unprotected
 			})},
 	}
@@ -334,4 +334,4 @@ func (t *trading) take(name, value string) (err error) {
 }
 
 // limits are those of live runs with real money in the stream's hello.
-func (t *trading) limits() map[string]any { return live.ShowLimits(t.risk.For(true), risk.Enforce) }
+func (t *trading) limits() map[string]any { return trade.ShowLimits(t.risk.For(true), risk.Enforce) }

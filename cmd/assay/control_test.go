@@ -112,8 +112,8 @@ func TestControlOptions(t *testing.T) {
 	}
 }
 
-// desk is a real control plane with people at it, and the policy of a host that trusts it.
-type desk struct {
+// testPlane is a real control plane with people at it, and the policy of a host that trusts it.
+type testPlane struct {
 	t      *testing.T
 	p      *planetest.Plane
 	keys   string
@@ -121,7 +121,7 @@ type desk struct {
 	policy *deploy.Policy
 }
 
-func newDesk(t *testing.T) *desk {
+func newTestPlane(t *testing.T) *testPlane {
 	t.Helper()
 	p, err := planetest.Open(planetest.Options{Dir: filepath.Join(t.TempDir(), "g"),
 		Trust: planetest.Trust(1)})
@@ -135,7 +135,7 @@ func newDesk(t *testing.T) *desk {
 	})
 	source := newPlane(t, p.URL)
 	t.Cleanup(source.Close)
-	d := &desk{t: t, p: p, keys: t.TempDir()}
+	d := &testPlane{t: t, p: p, keys: t.TempDir()}
 	for _, name := range []string{"rita", "anna", "otto", "host"} {
 		keyFile(t, d.keys, name)
 	}
@@ -150,7 +150,7 @@ func newDesk(t *testing.T) *desk {
 }
 
 // submit brings a revision to paper.
-func (d *desk) submit() {
+func (d *testPlane) submit() {
 	d.t.Helper()
 	now := d.p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))
@@ -162,7 +162,7 @@ func (d *desk) submit() {
 }
 
 // as runs a command of the control plane as a person.
-func (d *desk) as(who, verb string, args ...string) {
+func (d *testPlane) as(who, verb string, args ...string) {
 	d.t.Helper()
 	args = append([]string{verb, d.id, "--control-url", d.p.URL, "--key", filepath.Join(d.keys, who+".key"),
 		"--yes"}, args...)
@@ -175,7 +175,7 @@ func (d *desk) as(who, verb string, args ...string) {
 }
 
 // start asks for a start of what the bundle of planetest holds.
-func (d *desk) start() (deploy.Admission, string) {
+func (d *testPlane) start() (deploy.Admission, string) {
 	d.t.Helper()
 	a, err := d.policy.Admit(d.t.Context(), deploy.Request{
 		Mode: "live", Strategy: "sma_cross", PluginSHA256: digest.SHA256Hex([]byte("plugin")),
@@ -192,7 +192,7 @@ func (d *desk) start() (deploy.Admission, string) {
 	return a, ""
 }
 
-func (d *desk) expect(step, want string) deploy.Admission {
+func (d *testPlane) expect(step, want string) deploy.Admission {
 	d.t.Helper()
 	a, code := d.start()
 	if code != want {
@@ -203,7 +203,7 @@ func (d *desk) expect(step, want string) deploy.Admission {
 
 // TestRealPlane takes one program through all that a real control plane decides about it.
 func TestRealPlane(t *testing.T) {
-	d := newDesk(t)
+	d := newTestPlane(t)
 	d.expect("nothing submitted", "DEPLOYMENT_NOT_APPROVED")
 	d.submit()
 	d.expect("in paper", "DEPLOYMENT_MODE_NOT_ALLOWED")
@@ -264,7 +264,7 @@ func TestRealPlane(t *testing.T) {
 // TestReporterIsRefused: what the plane refuses for good is not tried again, and for a day
 // what people can mend is.
 func TestReporterIsRefused(t *testing.T) {
-	d := newDesk(t)
+	d := newTestPlane(t)
 	d.submit()
 	source := dial(t, d.p.URL)
 	at := d.p.Now()

@@ -22,8 +22,9 @@ import (
 // hostile is a name that is markup.
 const hostile = `<img src=x onerror="alert(1)">`
 
-// shelve puts a candidate into a state directory as lab candidate pack does; without receipt where it is nil.
-func shelve(t *testing.T, state string, doc *bundle.Document, receipt []byte) string {
+// packCandidate puts a candidate into a state directory as lab candidate pack does; without receipt where it
+// is nil.
+func packCandidate(t *testing.T, state string, doc *bundle.Document, receipt []byte) string {
 	t.Helper()
 	id := doc.Bundle.CandidateRevisionID
 	dir := candidate.NewStore(state).Dir(id)
@@ -75,8 +76,8 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 	if err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("%v %s", err, a.Body)
 	}
-	id := shelve(t, state, doc, a.Body)
-	packed := shelve(t, state, planetest.Good(p.Now().Add(time.Hour), planetest.Title(hostile),
+	id := packCandidate(t, state, doc, a.Body)
+	packed := packCandidate(t, state, planetest.Good(p.Now().Add(time.Hour), planetest.Title(hostile),
 		func(b *bundle.Bundle) { b.Candidate.Owner, b.Candidate.Slug = hostile, "other" }), nil)
 	pub := filepath.Join(t.TempDir(), "governance.pub")
 	if err := os.WriteFile(pub, p.Store.Keys().Public.PEM(), 0o600); err != nil {
@@ -102,9 +103,9 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&desk{t: t, policy: policy}).start()
+	(&testPlane{t: t, policy: policy}).start()
 	s := launch(t, state, "--control-url", p.URL, "--control-key", pub)
-	readShelf(t, recorder, s, id, packed, doc)
+	readCandidates(t, recorder, s, id, packed, doc)
 	readPlane(t, recorder, s, id)
 
 	if err := p.Close(); err != nil {
@@ -124,8 +125,9 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 	s.end(t, syscall.SIGTERM)
 }
 
-// readShelf reads the candidates: id is sealed, packed is newer and was not submitted.
-func readShelf(t *testing.T, recorder *apitest.Recorder, s *process, id, packed string, doc *bundle.Document) {
+// readCandidates reads the candidates: id is sealed, packed is newer and was not submitted.
+func readCandidates(t *testing.T, recorder *apitest.Recorder, s *process, id, packed string,
+	doc *bundle.Document) {
 	t.Helper()
 	list := want(t, recorder, s, "/candidates", 200)
 	items := list["items"].([]any)

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/run"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -85,7 +85,7 @@ func (l *lab) Fetch(_ context.Context, r v1.FetchRequest) (job.Job, error) {
 	if err := checkExchange("/exchange", r.Exchange); err != nil {
 		return job.Job{}, err
 	}
-	at := slices.IndexFunc(l.connectors, func(c live.Connector) bool {
+	at := slices.IndexFunc(l.connectors, func(c trade.Connector) bool {
 		return c.Description.ID == r.Exchange
 	})
 	if at < 0 {

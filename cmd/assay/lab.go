@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/compare"
@@ -49,7 +49,7 @@ type lab struct {
 	jobs       *job.Manager
 	uploads    *upload.Store
 	// What fetches candles.
-	connectors   []live.Connector
+	connectors   []trade.Connector
 	connectorDir string
 
 	mu   sync.Mutex

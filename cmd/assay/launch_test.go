@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,25 +45,8 @@ var strategiesDir = sync.OnceValues(func() (string, error) {
 type process struct {
 	cmd    *exec.Cmd
 	url    string
-	output *lockedBuffer
+	output *hosttest.Buffer
 	exited chan struct{}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // launch starts a service and waits until it listens.
@@ -75,7 +57,7 @@ func launch(t *testing.T, state string, args ...string) *process {
 		t.Fatal(err)
 	}
 	args = append([]string{"--port", "0", "--state-dir", state, "--strategies", dir}, args...)
-	p := &process{cmd: exec.Command(os.Args[0], args...), output: &lockedBuffer{},
+	p := &process{cmd: exec.Command(os.Args[0], args...), output: &hosttest.Buffer{},
 		exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), asService+"=1")
 	p.cmd.Stderr = p.output

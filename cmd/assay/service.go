@@ -43,7 +43,7 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/lab/candidate"
@@ -166,8 +166,8 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	exchanges := &live.Exchanges{Store: candles, Connectors: found}
-	trading := live.NewLauncher(live.Options{
+	exchanges := &trade.Exchanges{Store: candles, Connectors: found}
+	trading := trade.NewLauncher(trade.Options{
 		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal,
 		Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir, Engine: launcher.Engine,
 		Risk: cfg.trading.risk, Ends: cfg.trading.ends, LiveDir: filepath.Join(cfg.stateDir, "live"),
@@ -267,7 +267,7 @@ func (s *service) openJournal(ctx context.Context, cfg config) *journal.Opened {
 
 // restore shows a paper or live run that a crash cut short, until it is reset; also one whose
 // journal was damaged.
-func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined,
+func (s *service) restore(ctx context.Context, trading *trade.Launcher, q *journal.Quarantined,
 	archive *runner.Archive, cut []*artifact.Metadata) error {
 	if q != nil {
 		for _, id := range q.Interrupted {
@@ -327,8 +327,8 @@ type parts struct {
 	lab        *lab
 	reader     *client.Reader
 	launcher   *run.Launcher
-	exchanges  *live.Exchanges
-	trading    *live.Launcher
+	exchanges  *trade.Exchanges
+	trading    *trade.Launcher
 }
 
 // build makes the server.
@@ -518,7 +518,7 @@ func onLoopback(host string) bool {
 }
 
 // openConnectors probes the folder and lists what is there.
-func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connector, error) {
+func (s *service) openConnectors(ctx context.Context, cfg config) ([]trade.Connector, error) {
 	m, err := children.Open(ctx,
 		children.Options{Dir: cfg.connectors.dir, StateDir: cfg.stateDir, Sandbox: cfg.sandbox,
 			Logger: s.logger.Named("connectors")})
@@ -526,10 +526,10 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 		return nil, fmt.Errorf("connectors: %w", err)
 	}
 	s.closers = append(s.closers, func() error { m.Close(); return nil })
-	var list []live.Connector
+	var list []trade.Connector
 	unknown := maps.Clone(cfg.connectors.endpoints)
 	for _, c := range m.Connectors() {
-		entry := live.Connector{Description: c.Description, Certified: exchange.Certified(c.Description),
+		entry := trade.Connector{Description: c.Description, Certified: exchange.Certified(c.Description),
 			Endpoint: cfg.connectors.endpoints[c.ID]}
 		entry.LoopbackEndpoint = endpointOnLoopback(entry.Endpoint)
 		delete(unknown, c.ID)
@@ -544,7 +544,7 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 	}
 	for _, id := range slices.Sorted(maps.Keys(unknown)) {
 		// It is listed as unavailable: whoever starts a run there reads why.
-		list = append(list, live.Connector{Description: undescribed(id, id), Fault: &proc.Fault{
+		list = append(list, trade.Connector{Description: undescribed(id, id), Fault: &proc.Fault{
 			Code: "missing",
 			Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " +
 				cfg.connectors.dir,

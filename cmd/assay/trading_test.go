@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/engine"
-	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 )
 
@@ -26,8 +26,8 @@ func tradingOf(t *testing.T, env map[string]string, args ...string) (trading, er
 func TestTradingOptions(t *testing.T) {
 	got, err := tradingOf(t, nil)
 	if err != nil ||
-		got.ends != (live.Ends{OnStop: engine.Leave, OnShutdown: engine.Leave,
-			OnLeaseLoss: exchange.CancelEntries, Unprotected: orderdesk.Hold}) ||
+		got.ends != (trade.Ends{OnStop: engine.Leave, OnShutdown: engine.Leave,
+			OnLeaseLoss: exchange.CancelEntries, Unprotected: oms.Hold}) ||
 		got.risk.For(true).Capped() || got.limits()["max_order_notional"] != nil ||
 		got.limits()["mode"] != "enforce" {
 		t.Errorf("%+v %v", got, err)

@@ -45,17 +45,17 @@ func (p *ServiceRun) Hosted(revision string) HostedRun {
 
 // In reports whether a bundle has the run, with these very files.
 func (p *ServiceRun) In(b *Bundle) bool {
-	said := p.Hosted("")
-	return slices.ContainsFunc(b.Runs, func(r Run) bool { return said.Vouches(&r) })
+	hosted := p.Hosted("")
+	return slices.ContainsFunc(b.Runs, func(r Run) bool { return hosted.Vouches(&r) })
 }
 
 // SignRun is the envelope of the statement that a service has made a run, which has ended with these files.
 func SignRun(id string, report, metadata []byte, ended time.Time, key crypto.Signer) (dsse.Envelope, error) {
 	files := []Subject{FileSubject("report.json", digest.SHA256Hex(report)),
 		FileSubject("metadata.json", digest.SHA256Hex(metadata))}
-	said := ServiceRun{RunID: id, ReportSHA256: files[0].Digest["sha256"],
+	hosted := ServiceRun{RunID: id, ReportSHA256: files[0].Digest["sha256"],
 		MetadataSHA256: files[1].Digest["sha256"], EndedAt: FormatTime(ended)}
-	payload, err := NewStatement(TypeServiceRun, files, said)
+	payload, err := NewStatement(TypeServiceRun, files, hosted)
 	if err != nil {
 		return dsse.Envelope{}, err
 	}

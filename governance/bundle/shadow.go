@@ -82,10 +82,10 @@ type ShadowFetch struct {
 // Fetched reports whether the fetches bring candles of every symbol for a day, all of them no
 // later than the day says.
 func (p *Shadow) Fetched(d *ShadowDay) bool {
-	said, _ := field.ParseTime(d.FetchedAt)
+	stated, _ := field.ParseTime(d.FetchedAt)
 	brought := broughtOf(p.Fetches, d.Begin())
 	for _, at := range brought {
-		if at.After(said) {
+		if at.After(stated) {
 			return false
 		}
 	}

@@ -80,7 +80,7 @@ func (c *Client) checkSeal(
 	if err != nil {
 		return nil, err
 	}
-	said, refused := bundle.ReadStatement(signed.Payload)
+	stated, refused := bundle.ReadStatement(signed.Payload)
 	if refused != nil {
 		return nil, refused
 	}
@@ -88,10 +88,10 @@ func (c *Client) checkSeal(
 		Revision string `json:"candidate_revision_id"`
 		Part     int    `json:"part"`
 	}
-	if err := json.Unmarshal(said.Statement.Predicate, &p); err != nil {
+	if err := json.Unmarshal(stated.Statement.Predicate, &p); err != nil {
 		return nil, err
 	}
-	if said.Statement.PredicateType != bundle.TypeSeal || p.Revision != revision || p.Part != 1 {
+	if stated.Statement.PredicateType != bundle.TypeSeal || p.Revision != revision || p.Part != 1 {
 		return nil, fmt.Errorf("entry %d differs", index)
 	}
 	return seal, nil

@@ -57,14 +57,14 @@ func (c *Change) read() (*claim, *translog.Rotation, error) {
 		return nil, nil, refused
 	}
 	r := &field.Reader{Lax: true}
-	o, said := r.Object(v, "", nil, nil), &translog.Rotation{}
+	o, rotation := r.Object(v, "", nil, nil), &translog.Rotation{}
 	if o.Text("predicateType") != translog.TypeRotation {
 		return nil, nil, errors.New("it is not a change of keys")
 	}
-	if r.Struct(o.Raw("predicate"), "/predicate", said); r.Failed() {
+	if r.Struct(o.Raw("predicate"), "/predicate", rotation); r.Failed() {
 		return nil, nil, r.Err()
 	}
-	return entry, said, nil
+	return entry, rotation, nil
 }
 
 // Known is all keys of a log that are known by one of them.
@@ -99,9 +99,9 @@ func (c *Chain) Keys(key *Key, witnesses translog.Quorum, logs ...TrustedLog) (*
 	var ring Ring
 	known := false
 	for i := range c.Changes {
-		entry, said, err := c.Changes[i].read()
+		entry, rotation, err := c.Changes[i].read()
 		if err == nil && i == 0 {
-			ring, err = begin(said)
+			ring, err = begin(rotation)
 		}
 		if err == nil {
 			known = known || ring.Last().Statement.ID() == key.ID()
@@ -109,7 +109,7 @@ func (c *Chain) Keys(key *Key, witnesses translog.Quorum, logs ...TrustedLog) (*
 			if known {
 				need = witnesses
 			}
-			ring, err = c.Changes[i].follow(ring, entry, said, need)
+			ring, err = c.Changes[i].follow(ring, entry, rotation, need)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("change of keys %d: %w", i, err)
@@ -141,18 +141,18 @@ func (c *Chain) Keys(key *Key, witnesses translog.Quorum, logs ...TrustedLog) (*
 }
 
 // begin is the ring of the keys before the first change.
-func begin(said *translog.Rotation) (Ring, error) {
-	key, err := ParseKey([]byte(said.Old.Statement))
+func begin(rotation *translog.Rotation) (Ring, error) {
+	key, err := ParseKey([]byte(rotation.Old.Statement))
 	if err != nil {
 		return nil, err
 	}
-	log, err := translog.ParseLogKey(said.Old.Log)
+	log, err := translog.ParseLogKey(rotation.Old.Log)
 	return Ring{{Statement: key, Log: log}}, err
 }
 
 // follow is the ring behind a change that the old keys have made.
 func (c *Change) follow(
-	ring Ring, entry *claim, said *translog.Rotation, witnesses translog.Quorum,
+	ring Ring, entry *claim, rotation *translog.Rotation, witnesses translog.Quorum,
 ) (Ring, error) {
 	old := ring.Last()
 	if entry.index < old.From {
@@ -164,7 +164,7 @@ func (c *Change) follow(
 	if err := c.Entry.CheckLeaf(old.Statement); err != nil {
 		return nil, err
 	}
-	next, err := ring.Rotate(entry.index, said)
+	next, err := ring.Rotate(entry.index, rotation)
 	if err != nil {
 		return nil, err
 	}

@@ -303,45 +303,45 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 		return fmt.Errorf("the attestation is about another revision")
 	}
 	by := By{PAESHA256: p.PAESHA256, KeyID: p.KeyID, Principal: p.Principal, Roles: p.Roles}
-	switch said := e.Attested.Predicate.(type) {
+	switch predicate := e.Attested.Predicate.(type) {
 	case *bundle.Replay:
-		m.add(ReplayVerified, "", &Replay{by, *said})
+		m.add(ReplayVerified, "", &Replay{by, *predicate})
 	case *bundle.Approval:
-		m.add(ApprovalGranted, "", &Approval{by, *said})
+		m.add(ApprovalGranted, "", &Approval{by, *predicate})
 	case *bundle.Waiver:
-		m.add(WaiverGranted, "", &Waiver{by, *said})
+		m.add(WaiverGranted, "", &Waiver{by, *predicate})
 	case *bundle.Drill:
-		m.add(DrillRecorded, said.RunID, &Drill{by, *said})
+		m.add(DrillRecorded, predicate.RunID, &Drill{by, *predicate})
 	case *bundle.Incident:
 		event := IncidentClosed
-		if said.Event == "open" {
+		if predicate.Event == "open" {
 			event = IncidentOpened
 		}
-		m.add(event, "", &Incident{by, *said})
+		m.add(event, "", &Incident{by, *predicate})
 	case *bundle.Suspension:
 		stop := RevisionSuspended
-		if said.ToStage != "" {
+		if predicate.ToStage != "" {
 			stop = RevisionDemoted
 		}
-		m.add(stop, "", &Suspension{by, *said})
+		m.add(stop, "", &Suspension{by, *predicate})
 	case *bundle.Ending:
 		end := RevisionRejected
 		if kind == bundle.TypeRetirement {
 			end = RevisionRetired
 		}
-		m.add(end, "", &Ending{by, *said})
+		m.add(end, "", &Ending{by, *predicate})
 	case *bundle.Shadow:
-		m.add(ShadowRecorded, "", &Shadow{by, *said})
+		m.add(ShadowRecorded, "", &Shadow{by, *predicate})
 	case *bundle.Commitment:
-		m.add(AnswerCommitted, "", &Committed{by, *said})
+		m.add(AnswerCommitted, "", &Committed{by, *predicate})
 	case *bundle.Reveal:
-		m.add(AnswerRevealed, "", &Revealed{by, *said})
+		m.add(AnswerRevealed, "", &Revealed{by, *predicate})
 	case *bundle.Dispute:
-		m.add(ShadowDisputed, "", &Disputed{by, *said})
+		m.add(ShadowDisputed, "", &Disputed{by, *predicate})
 	case *bundle.HostedRun:
-		m.add(RunHosted, said.RunID, &Hosted{by, *said})
+		m.add(RunHosted, predicate.RunID, &Hosted{by, *predicate})
 	case *bundle.ServiceRun:
-		m.add(RunHosted, said.RunID, &Hosted{by, said.Hosted(e.Revision())})
+		m.add(RunHosted, predicate.RunID, &Hosted{by, predicate.Hosted(e.Revision())})
 	case nil:
 		if kind == bundle.TypeBundle {
 			m.add(BundleSigned, "", &Signature{by, files(e.Attested.Statement.Subject)})

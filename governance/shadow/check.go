@@ -203,24 +203,24 @@ func (m *marketCheck) compare(data []dataset, c *promotion.ShadowChunk) Checked 
 	}
 	got := chunkOf(data, begin)
 	mine := slices.Contains(c.DisputedBy, m.own)
-	said := bundle.DisputedChunk{Date: c.Date, Chunk: c.Chunk}
+	stated := bundle.DisputedChunk{Date: c.Date, Chunk: c.Chunk}
 	if got.sum() == c.Chunk {
 		row.Status = Equal
 		switch {
 		case mine && m.c.Withdraw:
 			row.Status, row.Posted = Withdrawn, true
-			m.closed = append(m.closed, said)
+			m.closed = append(m.closed, stated)
 		case mine:
 			row.Reason = "this key disputes it: --withdraw takes that back"
 		}
 		return row
 	}
 	row.Status = InDispute
-	said.Own, said.OwnRows, said.First = got.sum(), got.rows(), got.differs(c.Candles, c.Marks)
-	row.Reason = differenceText(&said, c.Candles)
+	stated.Own, stated.OwnRows, stated.First = got.sum(), got.rows(), got.differs(c.Candles, c.Marks)
+	row.Reason = differenceText(&stated, c.Candles)
 	if !mine {
 		row.Posted = true
-		m.opened = append(m.opened, said)
+		m.opened = append(m.opened, stated)
 	}
 	return row
 }
@@ -259,9 +259,9 @@ func (m *marketCheck) post(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	said := bundle.Dispute{Exchange: first.Exchange, Symbols: first.Symbols, Timeframe: first.Timeframe}
+	stated := bundle.Dispute{Exchange: first.Exchange, Symbols: first.Symbols, Timeframe: first.Timeframe}
 	made := m.c.Now().UTC()
-	said.Common = bundle.Common{LogOrigin: m.origin, CandidateRevisionID: first.CandidateRevisionID,
+	stated.Common = bundle.Common{LogOrigin: m.origin, CandidateRevisionID: first.CandidateRevisionID,
 		MadeAt: made.Format(time.RFC3339Nano), ExpiresAt: bundle.FormatTime(made.Add(valid))}
 	var envelopes []dsse.Envelope
 	for _, part := range []struct {
@@ -275,9 +275,9 @@ func (m *marketCheck) post(ctx context.Context) error {
 		if len(part.chunks) == 0 {
 			continue
 		}
-		said.Event, said.Reason = part.event, part.reason
-		said.Chunks, said.Fetches = part.chunks, part.fetches
-		env, err := doc.Attest(bundle.TypeDispute, said, m.c.Key)
+		stated.Event, stated.Reason = part.event, part.reason
+		stated.Chunks, stated.Fetches = part.chunks, part.fetches
+		env, err := doc.Attest(bundle.TypeDispute, stated, m.c.Key)
 		if err != nil {
 			return err
 		}

@@ -232,16 +232,16 @@ func (d *derived) fold(r *row, keys *Keys, origin string, proofs *proofs, observ
 
 // judge makes a decision of the log again, by the policy and the facts of its moment.
 func (d *derived) judge(e *promotion.Entry) error {
-	said, ok := e.Predicate.(*promotion.StageDecision)
+	stated, ok := e.Predicate.(*promotion.StageDecision)
 	if !ok {
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339Nano, said.EvaluatedAt)
+	at, err := time.Parse(time.RFC3339Nano, stated.EvaluatedAt)
 	if err != nil {
 		return err
 	}
 	made, ok := d.world.NextFor(e.Revision(), at)
-	if !ok || !reflect.DeepEqual(made.StageDecision, *said) {
+	if !ok || !reflect.DeepEqual(made.StageDecision, *stated) {
 		return fmt.Errorf("the decision is not the one that the facts before it lead to")
 	}
 	return nil
@@ -250,18 +250,18 @@ func (d *derived) judge(e *promotion.Entry) error {
 // checkCosigned refuses cosignatures of another log, of no checkpoint of this one, and by a key of the
 // log itself.
 func (d *derived) checkCosigned(e *promotion.Entry, keys *Keys, origin string) error {
-	said, ok := e.Predicate.(*promotion.Cosigned)
+	stated, ok := e.Predicate.(*promotion.Cosigned)
 	if !ok {
 		return nil
 	}
-	head, err := said.Checkpoint()
+	head, err := stated.Checkpoint()
 	if err != nil {
 		return err
 	}
 	if root, ok := d.roots[head.Size]; !ok || root != head.Root || head.Origin != origin {
 		return fmt.Errorf("witnesses have cosigned %s, which is not a checkpoint of this log", head)
 	}
-	for _, c := range said.Cosignatures {
+	for _, c := range stated.Cosignatures {
 		key, err := translog.ParseWitnessKey(c.Witness)
 		if err != nil {
 			return err
@@ -496,11 +496,11 @@ func (r *row) checkAttestation() error {
 		*r.keyID != recorded.KeyID {
 		return fmt.Errorf("its attestation differs")
 	}
-	said, refused := bundle.ReadStatement(signed.Payload)
+	stated, refused := bundle.ReadStatement(signed.Payload)
 	if refused != nil {
 		return fmt.Errorf("its attestation: %w", refused)
 	}
-	r.entry.Attested, r.signed = said, signed
+	r.entry.Attested, r.signed = stated, signed
 	return nil
 }
 

@@ -260,14 +260,14 @@ func (m member) propose(ctx context.Context, p *policy.Policy, t *bundle.Trust) 
 // campaign becomes the writer whenever there is none, and holds on to it, until ctx ends.
 func (m member) campaign(ctx context.Context) {
 	defer close(m.s.shared.done)
-	for said := ""; ctx.Err() == nil; {
+	for logged := ""; ctx.Err() == nil; {
 		err := m.lead(ctx)
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		if text := err.Error(); text != said {
+		if text := err.Error(); text != logged {
 			m.report(Standing{Err: err})
-			said = text
+			logged = text
 		}
 		select {
 		case <-ctx.Done():

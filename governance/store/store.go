@@ -366,11 +366,12 @@ func (t *Tx) start() error {
 }
 
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
-	said := &promotion.LoadedText{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
+	loaded := &promotion.LoadedText{Digest: digest, Version: version, Text: string(text),
+		RecordedAt: t.Stamp()}
 	if kind == bundle.TypePolicy {
-		said.Rules, said.Engines = promotion.RulesNewest, t.s.opts.Engines
+		loaded.Rules, loaded.Engines = promotion.RulesNewest, t.s.opts.Engines
 	}
-	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: said})
+	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: loaded})
 	return err
 }
 

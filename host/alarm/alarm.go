@@ -1,7 +1,7 @@
 // Package alarm holds what an operator has to know of a paper or live run: the alarms of one run, each with
 // its severity, its beginning, its last occurrence, its count and whether it was acknowledged.
 //
-// It is plain data and pure: package live raises and clears by the table of the engine, the runner keeps
+// It is plain data and pure: package trade raises and clears by the table of the engine, the runner keeps
 // what is open from the end of a run until its reset, and api/v1 shows it. It imports the nouns of the
 // market only.
 //

@@ -28,7 +28,7 @@ const maxRotations = 1000
 
 // rotated is a change of keys that both have signed.
 type rotated struct {
-	said      *translog.Rotation
+	stated    *translog.Rotation
 	leaf      tlog.Hash
 	proof     string
 	inclusion []string
@@ -77,12 +77,12 @@ func (c *rotated) read(env dsse.Envelope, key *ecdsa.PublicKey) (found bool, err
 	if o.Text("predicateType") != translog.TypeRotation || env.PayloadType != payloadInToto {
 		return false, errors.New("it is not a change of keys")
 	}
-	c.said = &translog.Rotation{}
-	if r.Struct(o.Raw("predicate"), "/predicate", c.said); r.Failed() {
+	c.stated = &translog.Rotation{}
+	if r.Struct(o.Raw("predicate"), "/predicate", c.stated); r.Failed() {
 		return false, r.Err()
 	}
 	pem, err := dsse.PublicPEM(key)
-	if err != nil || c.said.Old.Statement != string(pem) {
+	if err != nil || c.stated.Old.Statement != string(pem) {
 		return false, err
 	}
 	signed := dsse.Signed{Envelope: dsse.Envelope{PayloadType: payloadInToto}, Payload: payload}
@@ -94,7 +94,7 @@ func (c *rotated) read(env dsse.Envelope, key *ecdsa.PublicKey) (found bool, err
 	if sig == nil || len(signed.Verify(key)) == 0 {
 		return false, errors.New("the key that it replaces has not signed it")
 	}
-	if c.key, c.log, err = c.said.Keys(); err != nil {
+	if c.key, c.log, err = c.stated.Keys(); err != nil {
 		return false, err
 	}
 	der, err := dsse.PublicDER(key)
@@ -109,7 +109,7 @@ func (c *rotated) read(env dsse.Envelope, key *ecdsa.PublicKey) (found bool, err
 // prove checks that the log has the change: as the last entry of a checkpoint that the old key has signed
 // and enough witnesses have cosigned, and at the same place of the checkpoint of the answer.
 func (c *rotated) prove(at translog.Checkpoint, witnesses translog.Quorum) error {
-	old, err := translog.ParseLogKey(c.said.Old.Log)
+	old, err := translog.ParseLogKey(c.stated.Old.Log)
 	if err != nil {
 		return unproven(reasonOtherLog, "the change of keys names no log: %v", err)
 	}
@@ -141,8 +141,8 @@ func leads(list []rotated, from, to string) bool {
 		if from == to {
 			break
 		}
-		if c.said.Old.Log == from {
-			from = c.said.New.Log
+		if c.stated.Old.Log == from {
+			from = c.stated.New.Log
 		}
 	}
 	return from == to

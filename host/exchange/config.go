@@ -162,8 +162,8 @@ func (e *ConfigError) Error() string {
 		"/exchanges"
 }
 
-// misfit returns the error of a value that the schema of its key does not take.
-func misfit(key string, want *jsonschema.Schema) error {
+// valueError returns the error of a value that the schema of its key does not take.
+func valueError(key string, want *jsonschema.Schema) error {
 	return &ConfigError{Rule: "value", Key: key, Want: wanted(want)}
 }
 
@@ -212,7 +212,7 @@ func wanted(s *jsonschema.Schema) string {
 
 // DecodeConfig reads an exchange_config against the ConfigSchema of its venue. Secrets go
 // straight into Secret values; what remains is checked by the schema and becomes
-// Settings. No text is an empty object. A misfit is a *ConfigError; any other error is a
+// Settings. No text is an empty object. A value that does not fit is a *ConfigError; any other error is a
 // schema that does not compile, which is the connector's fault.
 func DecodeConfig(schema json.RawMessage, text []byte) (Config, error) {
 	check, err := compile(schema)
@@ -271,7 +271,7 @@ func (r *configReader) read(d *jsontext.Decoder, check *jsonschema.Schema) error
 	if start.Kind() != '{' {
 		return &ConfigError{Rule: "type"}
 	}
-	var bad error // the first misfit; reading goes on, because broken JSON is the better news
+	var bad error // of the first value; reading goes on, because broken JSON is the better news
 	for d.PeekKind() == '"' {
 		quoted, err := d.ReadValue()
 		if err != nil {
@@ -284,7 +284,7 @@ func (r *configReader) read(d *jsontext.Decoder, check *jsonschema.Schema) error
 			return &ConfigError{Rule: "json"}
 		}
 		if !r.field(string(name), quoted, value) && bad == nil {
-			bad = misfit(string(name), check.Properties[string(name)])
+			bad = valueError(string(name), check.Properties[string(name)])
 		}
 	}
 	if end, err := d.ReadToken(); err != nil || end.Kind() != '}' {
@@ -369,7 +369,7 @@ func (r *configReader) settings(check *jsonschema.Schema) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if own := check.Properties[name]; own != nil && own.Validate(object[name]) != nil {
-			return misfit(name, own)
+			return valueError(name, own)
 		}
 	}
 	if check.Validate(value) != nil {

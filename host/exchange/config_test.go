@@ -41,7 +41,7 @@ func TestDecodeConfig(t *testing.T) {
 	}
 }
 
-// A misfit is told in constants: nothing of what was sent comes back.
+// What does not fit is told in constants: nothing of what was sent comes back.
 func TestConfigErrors(t *testing.T) {
 	long := strings.Repeat("é", 513)
 	for text, rule := range map[string]string{

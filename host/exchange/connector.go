@@ -3,7 +3,7 @@
 //
 // A connector is a process of its own that speaks them over gRPC (package wire); the
 // venue "sim" implements them inside the host (package sim). Whoever drives a connector
-// (package live) cannot tell the two apart. The rules that keep orders safe are part of
+// (package trade) cannot tell the two apart. The rules that keep orders safe are part of
 // the contract and are proved for every connector by package conformance:
 //
 //   - a connector never sends a submit a second time by itself;

@@ -56,8 +56,8 @@ func serve(t testing.TB, command func(host, port string) *exec.Cmd,
 		return "", err
 	}
 	cmd := command(host, port)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &said, &said, endWithParent()
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &output, &output, endWithParent()
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
@@ -75,7 +75,7 @@ func serve(t testing.TB, command func(host, port string) *exec.Cmd,
 		select {
 		case exit := <-ended:
 			ended <- exit
-			return "", fmt.Errorf("%s ended: %w\n%s", cmd.Path, exit, said.Bytes())
+			return "", fmt.Errorf("%s ended: %w\n%s", cmd.Path, exit, output.Bytes())
 		default:
 		}
 		if time.Now().After(deadline) {

@@ -399,9 +399,9 @@ func (m *Manager) call(ctx context.Context, args []string, tell func(Progress)) 
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	out, said := &limited{}, &lines{tell: tell}
+	out, progress := &limited{}, &lines{tell: tell}
 	cmd := exec.Command(m.opts.Program, slices.Concat(args, m.opts.Args, []string{"--json"})...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = m.opts.StateDir, out, said
+	cmd.Dir, cmd.Stdout, cmd.Stderr = m.opts.StateDir, out, progress
 	cmd.Env = append(os.Environ(), m.opts.Env...)
 	m.opts.Logger.Debug("the lab is called", "arguments", args)
 	if err := proc.RunTool(ctx, cmd, endGrace); err != nil {
@@ -411,7 +411,7 @@ func (m *Manager) call(ctx context.Context, args []string, tell func(Progress)) 
 	var refused *LabError
 	if errors.As(err, &refused) && refused.Code == CodeFailed {
 		refused.Message = strings.TrimSuffix(fmt.Sprintf("%s (%s): %s", refused.Message, cmd.ProcessState,
-			said.last), ": ")
+			progress.last), ": ")
 	}
 	return result, err
 }

@@ -173,7 +173,7 @@ func (x *Execution) Input() (in metric.Input) {
 func (x *Execution) currentResults() (*artifact.Results, metric.Input) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	r, in, bad := x.rec.Picture(x.engine, &x.output, !x.ended.IsZero())
+	r, in, bad := x.rec.Snapshot(x.engine, &x.output, !x.ended.IsZero())
 	for _, err := range bad {
 		x.log.Error("the account cannot be valued", "error", err)
 	}

@@ -82,7 +82,7 @@ func (l *limited) fit(in market.Intent) market.Intent {
 		return in
 	}
 	symbol := l.symbol(&in)
-	room := sim.Float(l.guard.Room(symbol, l.account(), l.pending[symbol], l.all))
+	room := sim.Float(l.guard.Headroom(symbol, l.account(), l.pending[symbol], l.all))
 	if room > 0 && room < want {
 		in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: room}
 	}

@@ -270,7 +270,7 @@ type Books interface {
 func (r *Record) Look(b Books, s *PluginOutput, settled bool) runner.Look {
 	positions, err := b.Positions()
 	if err != nil {
-		positions = nil // Picture reports it
+		positions = nil // Snapshot reports it
 	}
 	return runner.Look{
 		Orders: len(r.orders), Changes: r.changes[:len(r.changes):len(r.changes)],
@@ -302,9 +302,9 @@ func (r *Record) Curve(settled bool) artifact.EquityCurve {
 	}
 }
 
-// Picture copies what may still change and shares what is only appended to, after Lift everything. The errors
-// name what could not be valued; the rest stands.
-func (r *Record) Picture(b Books, s *PluginOutput, settled bool) (*artifact.Results, metric.Input, []error) {
+// Snapshot copies what may still change and shares what is only appended to, after Lift everything. The
+// errors name what could not be valued; the rest stands.
+func (r *Record) Snapshot(b Books, s *PluginOutput, settled bool) (*artifact.Results, metric.Input, []error) {
 	c := r.Curve(settled)
 	orders := r.orders
 	if !r.over || orders == nil { // an open one changes in place

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func filledEntry(o *market.Order) bool {
 // stream that is cut, repeats and leaves out: one set of books, one list of decisions.
 func TestModesAgreeOnAbilities(t *testing.T) {
 	ring.Slow(t, "it plays twelve abilities in three modes")
-	d := openDesk(t, deskOptions{candles: 400, reattach: playtest.Debugged(t, "able")})
+	d := openTestHost(t, testHostOptions{candles: 400, reattach: playtest.Debugged(t, "able")})
 	lockstep := d.backtests.Options
 	lockstep.Mode = run.ModeLockstep
 	inLockstep := run.NewLauncher(lockstep)
@@ -119,7 +119,7 @@ func onlyLive() map[string]map[string]func(*market.Order) bool {
 // for, and the entries are those of a backtest, decided at the same closes and filled at the same prices.
 func TestAbilitiesLive(t *testing.T) {
 	ring.Slow(t, "it plays twelve abilities on a venue whose candles close 200 times a second")
-	d := openLiveDesk(t, "able")
+	d := openLiveHost(t, "able")
 	var all sync.WaitGroup
 	for _, a := range playtest.Abilities(false) {
 		all.Go(func() {
@@ -151,9 +151,9 @@ func TestAbilitiesLive(t *testing.T) {
 	all.Wait()
 }
 
-// openLiveDesk opens a host over a strategy whose limits of the account let everything through.
-func openLiveDesk(t *testing.T, name string) *desk {
-	d := openDesk(t, deskOptions{candles: 400, reattach: playtest.Debugged(t, name)})
+// openLiveHost opens a host over a strategy whose limits of the account let everything through.
+func openLiveHost(t *testing.T, name string) *testHost {
+	d := openTestHost(t, testHostOptions{candles: 400, reattach: playtest.Debugged(t, name)})
 	d.launcher.opts.Risk = limited(t, risk.Enforce, map[string]string{"max-drawdown": "0.9",
 		"max-daily-loss": "0.9", "max-order-fraction": "2", "max-position-fraction": "2",
 		"max-gross-fraction": "2"})
@@ -162,7 +162,7 @@ func openLiveDesk(t *testing.T, name string) *desk {
 
 // besideBacktest plays a strategy on the simulated venue, which replays the candles, and in a backtest of the
 // same ones; nil if either fails.
-func (d *desk) besideBacktest(strategy string, params map[string]any, speed float64, candles int64,
+func (d *testHost) besideBacktest(strategy string, params map[string]any, speed float64, candles int64,
 	symbols ...string) (live, back *artifact.Results) {
 	start, err := market.ParseTime("2020-01-03T00:00:00Z")
 	if err != nil {

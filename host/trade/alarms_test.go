@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // TestAlarmsOfARun: an alarm is open while it holds, counts, has one line of the log when it is raised and
 // one when it is cleared, is in the journal, and survives the end of the run where it is about money.
 func TestAlarmsOfARun(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	d.launcher.opts.Risk = limited(t, risk.Enforce, map[string]string{"max-order-notional": "100"})
 	var log bytes.Buffer
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
@@ -45,7 +45,7 @@ func TestAlarmsOfARun(t *testing.T) {
 	}
 }
 
-func alarmRows(t *testing.T, d *desk, runID string) (list []alarmRow) {
+func alarmRows(t *testing.T, d *testHost, runID string) (list []alarmRow) {
 	t.Helper()
 	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
 		return d.journal.Log(t.Context(), runID, p, logAlarm)
@@ -62,7 +62,7 @@ func alarmRows(t *testing.T, d *desk, runID string) (list []alarmRow) {
 // TestAlarmsAreReadBack: after a crash those that the run left open are shown, but for what was about its
 // trading.
 func TestAlarmsAreReadBack(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
 	stop := x.plugin.Watch(context.Background())
 	defer stop()
@@ -100,7 +100,7 @@ func TestAlarmsAreReadBack(t *testing.T) {
 // TestPolicyAlarms: of what the deployment policy tells one alarm stands at a time, and none when it is
 // content again.
 func TestPolicyAlarms(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
 	x.plugin.Close("test")
 	tell := func(act deploy.Act, code deploy.Code) {

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ func isHolding(x *Execution) bool { return len(x.Results().Positions) > 0 }
 func TestControls(t *testing.T) {
 	for _, mode := range []string{runner.ModePaper, runner.ModeLive} {
 		t.Run(mode, func(t *testing.T) {
-			d := newDesk(t, 10, "good")
+			d := newTestHost(t, 10, "good")
 			x, _ := started(t, d, onSim(mode, "good", map[string]any{"every": 3}, ""))
 			wait(t, "a position", func() bool { return inPhase(x, engine.Trading)() && isHolding(x) })
 			_, err := x.Control(t.Context(), runner.Command{Action: runner.Close, Symbol: "ETH/USDT"})
@@ -75,7 +75,7 @@ func TestControls(t *testing.T) {
 	}
 }
 
-func controlRows(t *testing.T, d *desk, runID string) (list []controlRow) {
+func controlRows(t *testing.T, d *testHost, runID string) (list []controlRow) {
 	t.Helper()
 	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
 		return d.journal.Log(t.Context(), runID, p, logControl)

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // TestFlattenIsManual: what --on-stop flatten closes was closed by hand, also in what a restart reads back;
 // what the strategy closed before is its signal. Every order that reached the venue shows the venue's id.
 func TestFlattenIsManual(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	d.launcher.opts.OnStop = engine.Flatten
 	x := d.launch(onSim(runner.ModeLive, "good", map[string]any{"every": 5}, ""))
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -60,7 +60,7 @@ func TestFlattenIsManual(t *testing.T) {
 
 // TestUnconfirmedStopFails: orders that could not be confirmed as gone are not hidden behind the stop.
 func TestUnconfirmedStopFails(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	x := d.launch(onSim(runner.ModeLive, "good", nil, ""))
 	fault := &engine.Fault{Code: engine.CodeUnconfirmed, Message: "1 orders could not be confirmed",
 		Data: map[string]any{"orders": []string{"as1"}}, Err: runner.ErrStopRequested}
@@ -77,7 +77,7 @@ func (keeps) Begin(context.Context, runner.Started) error               { return
 func (keeps) Finish(context.Context, runner.Ended) (runner.Kept, error) { return runner.Kept{}, nil }
 
 // started returns a run that goes through the runner.
-func (d *desk) started(t *testing.T, r *runner.Runner, req runner.StartRequest) (x *Execution) {
+func (d *testHost) started(t *testing.T, r *runner.Runner, req runner.StartRequest) (x *Execution) {
 	t.Helper()
 	_, err := r.Start(t.Context(), req, func(ctx context.Context, id string) (_ runner.Execution, err error) {
 		x, err = d.launcher.launch(ctx, id, req)
@@ -93,7 +93,7 @@ func (d *desk) started(t *testing.T, r *runner.Runner, req runner.StartRequest) 
 // runner: completed, stopped, with the reason in its message and its warnings; one that is suspended lets
 // positions shrink.
 func TestDeploymentStopsTheRun(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	r := runner.New(runner.Options{Recorder: keeps{}})
 	defer func() {
 		if _, err := r.Reset(context.Background()); err != nil {
@@ -148,7 +148,7 @@ func wait(t *testing.T, what string, done func() bool) {
 func TestBrokenRun(t *testing.T) {
 	for _, mode := range []string{runner.ModePaper, runner.ModeLive} {
 		t.Run(mode, func(t *testing.T) {
-			d := newDesk(t, 10, "good")
+			d := newTestHost(t, 10, "good")
 			r := runner.New(runner.Options{Recorder: keeps{}})
 			x := d.started(t, r, onSim(mode, "good", map[string]any{"every": 4}, `,"apiKey":"CANARY-KEY-1"`))
 			wait(t, "candles", func() bool { return x.Progress().CandlesDone >= 3 })

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"bytes"
@@ -115,7 +115,7 @@ func equals(randoms, full, short int, bundled bool) []equal {
 func TestPaperEqualsBacktest(t *testing.T) {
 	const full = 20_000
 	list := equals(200, full, ring.Size(150, 150, full), true)
-	opts := deskOptions{candles: full + 100, names: []string{"framed"},
+	opts := testHostOptions{candles: full + 100, names: []string{"framed"},
 		reattach: playtest.Debugged(t, "randomly")}
 	if ring.At() < ring.Prove {
 		list = equals(8, 300, 200, false)
@@ -128,7 +128,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 	// A journal for each few, so that none grows without bound.
 	for group := range slices.Chunk(list, ring.Size(len(list), len(list), 12)) {
 		t.Run("", func(t *testing.T) {
-			d := openDesk(t, opts)
+			d := openTestHost(t, opts)
 			free := make(chan struct{}, 4) // a run waits for its strategy half of the time
 			var all sync.WaitGroup
 			for _, e := range group {
@@ -142,7 +142,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 				})
 			}
 			all.Wait()
-			for name, n := range d.liars.faults {
+			for name, n := range d.venues.faults {
 				faults[name] += n
 			}
 		})
@@ -162,7 +162,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 }
 
 // play runs both and compares; it returns fills and candles. More backtests are compared, too.
-func (e equal) play(t *testing.T, d *desk, more ...*run.Launcher) (fills, candles int) {
+func (e equal) play(t *testing.T, d *testHost, more ...*run.Launcher) (fills, candles int) {
 	start, err := market.ParseTime("2020-01-03T00:00:00Z")
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func (e equal) play(t *testing.T, d *desk, more ...*run.Launcher) (fills, candle
 	conf := fmt.Sprintf(`{"seed":%d,"from":%q,"to":%q,"odds":%d,"failing":%d}`, e.seed, from, to,
 		18+10*(e.seed%3), e.failing)
 	req := request(e.name, e.params, conf, e.symbols...)
-	req.Exchange, req.Execution = liarID, json.RawMessage(e.execution)
+	req.Exchange, req.Execution = faultyID, json.RawMessage(e.execution)
 	if e.params == nil {
 		req.StrategyParams = nil
 	}
@@ -195,9 +195,9 @@ func (e equal) play(t *testing.T, d *desk, more ...*run.Launcher) (fills, candle
 	}
 	for i, symbol := range e.symbols {
 		n := checkJournal(t, d, x, market.Symbol(symbol), x.chart.candles[i])
-		d.liars.mu.Lock()
-		d.liars.faults[string(feed.Backfill)] += n
-		d.liars.mu.Unlock()
+		d.venues.mu.Lock()
+		d.venues.faults[string(feed.Backfill)] += n
+		d.venues.mu.Unlock()
 	}
 	return len(r.Fills), int(r.Window.Candles)
 }
@@ -243,7 +243,7 @@ func apart(a, b string) string {
 
 // checkJournal holds the candles of the journal against those that were shown: each once, in
 // order, in steps that go up. It tells how many had to be fetched.
-func checkJournal(t *testing.T, d *desk, x *Execution, symbol market.Symbol,
+func checkJournal(t *testing.T, d *testHost, x *Execution, symbol market.Symbol,
 	shown *market.Series) (fetched int) {
 	t.Helper()
 	n, step := 0, int64(-1)

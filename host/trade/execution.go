@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -209,7 +209,7 @@ func (x *Execution) Progress() runner.Progress {
 func (x *Execution) Results() *artifact.Results {
 	x.gate.Lock()
 	books, rec := x.booksLocked()
-	r, in, bad := rec.Picture(books, &x.notes.output, true)
+	r, in, bad := rec.Snapshot(books, &x.notes.output, true)
 	r.Assumptions, r.Warnings = slices.Clone(x.notes.assumptions),
 		slices.Concat(x.notes.warnings, rec.Warnings(), x.notes.output.Warnings())
 	r.Window, r.Risk = x.chart.window, x.permit.risk

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // of books, one list of decisions, and as many intents dropped.
 func TestModesAgreeOnGuards(t *testing.T) {
 	ring.Slow(t, "it plays six guards in three modes")
-	d := openDesk(t, deskOptions{candles: 400, reattach: playtest.Debugged(t, "guarded")})
+	d := openTestHost(t, testHostOptions{candles: 400, reattach: playtest.Debugged(t, "guarded")})
 	lockstep := d.backtests.Options
 	lockstep.Mode = run.ModeLockstep
 	inLockstep := run.NewLauncher(lockstep)
@@ -38,7 +38,7 @@ func TestModesAgreeOnGuards(t *testing.T) {
 // order is that of a backtest, decided at the same close and filled at the same price.
 func TestGuardsLive(t *testing.T) {
 	ring.Slow(t, "it plays five guards on a venue whose candles close 100 times a second")
-	d := openLiveDesk(t, "guarded")
+	d := openLiveHost(t, "guarded")
 	var all sync.WaitGroup
 	for _, g := range playtest.Guards() {
 		if g.Shorts {

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -41,7 +41,7 @@ type move struct {
 }
 
 // byHand returns a venue of stored candles; the first warm of them have closed.
-func byHand(t *testing.T, d *desk, warm int) *hand {
+func byHand(t *testing.T, d *testHost, warm int) *hand {
 	t.Helper()
 	v := &hand{Venues: d.launcher.opts.Venues, symbol: one, moves: make(chan move), closed: warm, next: warm}
 	set, err := d.store.Lookup(t.Context(), stored, one, market.MustTimeframe("1h"))

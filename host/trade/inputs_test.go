@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 )
 
 // rate stores rows as the input of the strategy informed.
-func (d *desk) rate(t *testing.T, rows ...market.InputRow) candle.StoredInput {
+func (d *testHost) rate(t *testing.T, rows ...market.InputRow) candle.StoredInput {
 	t.Helper()
 	text := "time,known,value\n"
 	for _, r := range rows {
@@ -74,7 +74,7 @@ func stale(r *artifact.Results) (list []market.Time) {
 // both drives, on paper and live: the same decisions, the same entries held back.
 func TestModesAgreeOnInputs(t *testing.T) {
 	ring.Slow(t, "it plays five runs")
-	d := newDesk(t, 300, "informed")
+	d := newTestHost(t, 300, "informed")
 	begin, err := market.ParseTime(first)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func openAlarm(x *Execution, code string) *alarm.Alarm {
 }
 
 // inputsOf are the entries of the journal about the rows in use.
-func inputsOf(t *testing.T, d *desk, runID string) (list []inputEntry) {
+func inputsOf(t *testing.T, d *testHost, runID string) (list []inputEntry) {
 	t.Helper()
 	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
 		return d.journal.Log(context.Background(), runID, p, logInput)
@@ -156,7 +156,7 @@ func inputsOf(t *testing.T, d *desk, runID string) (list []inputEntry) {
 // entries stop in time, and go on with the next. Rows that change what was shown are not taken, nor such as
 // cannot be read: the run goes on with those of before, and says so.
 func TestInputGrows(t *testing.T) {
-	d := newDesk(t, 120, "informed")
+	d := newTestHost(t, 120, "informed")
 	v := byHand(t, d, 10)
 	var rows []market.InputRow
 	add := func(close int, value float64) candle.StoredInput {

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func oldJournal(t *testing.T, folder string) *journal.Journal {
 // TestJournalOfVersion1IsRead: runs that the version before wrote and a crash cut off have the orders,
 // fills, round trips and books that this version read of them when it was that one.
 func TestJournalOfVersion1IsRead(t *testing.T) {
-	d := newDesk(t, 400, "good", "randomly")
+	d := newTestHost(t, 400, "good", "randomly")
 	for _, mode := range []string{runner.ModeLive, runner.ModePaper} {
 		folder := filepath.Join("testdata", "journal_v1_"+mode)
 		d.launcher.opts.Journal = oldJournal(t, folder)

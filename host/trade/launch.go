@@ -1,4 +1,4 @@
-// Package live is one paper or live run: candles from a connector, a strategy driven in
+// Package trade is one paper or live run: candles from a connector, a strategy driven in
 // lockstep, orders to a venue, and a journal in between.
 //
 //	connector -> feed -> step -> strategy -> Intent -> risk -> journal -> venue -> Fill -> ledger
@@ -11,7 +11,7 @@
 // below hold what can be judged by itself: journal (what was done, on disk before it is
 // done), order (the life of an order, pure), risk (what may be done, pure), feed
 // (closed candles, exactly once).
-package live
+package trade
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
-	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -109,7 +109,7 @@ type Ends struct {
 	// OnLeaseLoss is what a connector cancels that has lost its host.
 	OnLeaseLoss exchange.LeaseLoss
 	// Unprotected is what becomes of a position whose exits cannot be placed.
-	Unprotected orderdesk.Unprotected
+	Unprotected oms.Unprotected
 }
 
 // Launcher starts paper and live runs.

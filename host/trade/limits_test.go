@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"encoding/json"
@@ -30,7 +30,7 @@ func warned(r *artifact.Results, code string) bool {
 }
 
 // verdictsOf are the lines of risk in the journal of a run.
-func verdictsOf(t *testing.T, d *desk, runID string) (list []map[string]any) {
+func verdictsOf(t *testing.T, d *testHost, runID string) (list []map[string]any) {
 	t.Helper()
 	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
 		return d.journal.Log(t.Context(), runID, p, engine.LogRisk)
@@ -49,7 +49,7 @@ func verdictsOf(t *testing.T, d *desk, runID string) (list []map[string]any) {
 // limit's code, as it would be in live; in shadow the same order fills, and the verdict is written down and
 // shown.
 func TestPaperEnforces(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	for _, mode := range []risk.Mode{risk.Shadow, risk.Enforce} {
 		d.launcher.opts.Risk = limited(t, mode, map[string]string{"max-order-notional": "100"})
 		x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
@@ -88,7 +88,7 @@ func TestPaperEnforces(t *testing.T) {
 }
 
 // readBackEqual reads a run from the journal as after a crash: orders that limits refused are refused again.
-func readBackEqual(t *testing.T, d *desk, x *Execution) {
+func readBackEqual(t *testing.T, d *testHost, x *Execution) {
 	t.Helper()
 	info, err := d.journal.Run(t.Context(), x.runID)
 	if err != nil {
@@ -107,7 +107,7 @@ func readBackEqual(t *testing.T, d *desk, x *Execution) {
 // TestPaperCountsWorkingOrders: two orders of one step are judged one after the other, so that they cannot
 // break a limit together; what is sized by cash counts too.
 func TestPaperCountsWorkingOrders(t *testing.T) {
-	d := newDesk(t, 10, "twice")
+	d := newTestHost(t, 10, "twice")
 	d.launcher.opts.Risk = limited(t, risk.Enforce, map[string]string{"max-position-fraction": "0.5"})
 	x := d.launch(onSim(runner.ModePaper, "twice", nil, ""))
 	if o := until(x, 12, runner.ErrStopRequested); o.Failure != nil {
@@ -123,7 +123,7 @@ func TestPaperCountsWorkingOrders(t *testing.T) {
 // TestPaperKilled: the drawdown limit ends an enforced paper run at the step at which it breaks, also when
 // the strategy wants nothing, and cancels what is open; in shadow the run goes on.
 func TestPaperKilled(t *testing.T) {
-	d := newDesk(t, 10, "holds")
+	d := newTestHost(t, 10, "holds")
 	for _, mode := range []risk.Mode{risk.Enforce, risk.Shadow} {
 		d.launcher.opts.Risk = limited(t, mode,
 			map[string]string{"max-drawdown": "0.000001", "max-daily-loss": "1"})
@@ -155,7 +155,7 @@ func TestPaperKilled(t *testing.T) {
 
 // TestPaperReduces: an enforced state is the phase of the run.
 func TestPaperReduces(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	d.launcher.opts.Risk = limited(t, risk.Enforce,
 		map[string]string{"fills-per-hour": "1", "orders-per-minute": "1000"})
 	req := onSim(runner.ModePaper, "good", map[string]any{"every": 2}, "")
@@ -178,7 +178,7 @@ func TestPaperReduces(t *testing.T) {
 	}
 }
 
-func phasesOf(t *testing.T, d *desk, runID string) (list []string) {
+func phasesOf(t *testing.T, d *testHost, runID string) (list []string) {
 	t.Helper()
 	rows, err := d.journal.Log(t.Context(), runID, journal.Page{}, logPhase)
 	if err != nil {

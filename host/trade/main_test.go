@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -45,20 +45,20 @@ const (
 	first = "2020-01-01T00:00:00Z"
 )
 
-// desk is a host for tests: the same catalogue and candles for backtests and paper.
-type desk struct {
+// testHost is a host for tests: the same catalogue and candles for backtests and paper.
+type testHost struct {
 	t         testing.TB
 	launcher  *Launcher
 	backtests *run.Launcher
 	store     *candle.Store
 	state     string // its folder
 	journal   *journal.Journal
-	liars     *liars
+	venues    *testVenues
 	runs      atomic.Int64
 }
 
-// deskOptions are what a host for tests is made of.
-type deskOptions struct {
+// testHostOptions are what a host for tests is made of.
+type testHostOptions struct {
 	candles  int      // of each of two synthetic series
 	names    []string // of plugins that the test binary plays
 	plugins  string   // a folder that has others; empty: one for names is made
@@ -66,12 +66,12 @@ type deskOptions struct {
 	disk     bool     // the state is where temporary files are, not in memory
 }
 
-// newDesk opens a host over the named plugins, with two synthetic series.
-func newDesk(t testing.TB, candles int, names ...string) *desk {
-	return openDesk(t, deskOptions{candles: candles, names: names, disk: true})
+// newTestHost opens a host over the named plugins, with two synthetic series.
+func newTestHost(t testing.TB, candles int, names ...string) *testHost {
+	return openTestHost(t, testHostOptions{candles: candles, names: names, disk: true})
 }
 
-func openDesk(t testing.TB, o deskOptions) *desk {
+func openTestHost(t testing.TB, o testHostOptions) *testHost {
 	t.Helper()
 	plugins, state, candles := o.plugins, t.TempDir(), o.candles
 	if plugins == "" {
@@ -115,8 +115,8 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 		}
 	})
 	engine := artifact.Engine{Name: "test"}
-	venues := &liars{Venues: &Exchanges{Store: store}, faults: map[string]int{}}
-	d := &desk{t: t, store: store, state: state, journal: book.Journal, liars: venues,
+	venues := &testVenues{Venues: &Exchanges{Store: store}, faults: map[string]int{}}
+	d := &testHost{t: t, store: store, state: state, journal: book.Journal, venues: venues,
 		launcher: NewLauncher(Options{
 			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine,
 			StepLimit: limit, Inputs: store.Inputs(),
@@ -125,7 +125,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine,
 		}),
 	}
-	venues.desk = d
+	venues.host = d
 	return d
 }
 
@@ -146,7 +146,7 @@ func request(strategy string, params any, config string, symbols ...string) runn
 	}
 }
 
-func (d *desk) start(req runner.StartRequest) (*Execution, error) {
+func (d *testHost) start(req runner.StartRequest) (*Execution, error) {
 	e, err := d.launcher.Launch(context.Background(), fmt.Sprintf("svc_test%d", d.runs.Add(1)), req)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (d *desk) start(req runner.StartRequest) (*Execution, error) {
 	return e.(*Execution), nil
 }
 
-func (d *desk) launch(req runner.StartRequest) *Execution {
+func (d *testHost) launch(req runner.StartRequest) *Execution {
 	d.t.Helper()
 	x, err := d.start(req)
 	if err != nil {

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func TestMonthOfMinutes(t *testing.T) {
 	days := ring.Size(1, 30, 365)
 	// One more than the books are held to: where the stop falls is not a matter of candles.
 	candles := int64(days*minutesPerDay) + 1
-	d := openDesk(t, deskOptions{candles: 10, names: []string{"randomly"}})
+	d := openTestHost(t, testHostOptions{candles: 10, names: []string{"randomly"}})
 	d.launcher.opts.Venues = unpaced{d.launcher.opts.Venues}
 	req := onSim(runner.ModePaper, "randomly", map[string]any{"seed": 5}, "")
 	req.Timeframe = "1m"
@@ -147,7 +147,7 @@ func checkMinutes(t *testing.T, s *market.Series) int {
 // checkBooks computes cash, position and equity of every minute anew from the fills in the
 // journal, in fractions, and holds the equity in the journal against them. It returns how many fills
 // there are.
-func checkBooks(t *testing.T, d *desk, x *Execution) int {
+func checkBooks(t *testing.T, d *testHost, x *Execution) int {
 	t.Helper()
 	fills := everyPage(t, func(p journal.Page) (journal.Rows[journal.Fill], error) {
 		return d.journal.Fills(t.Context(), x.runID, p)

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // TestPaperOfDerivedCandles: a stored exchange offers paper the timeframes that it offers
 // backtests, those that are put together from smaller candles too.
 func TestPaperOfDerivedCandles(t *testing.T) {
-	d := newDesk(t, 480, "randomly")
+	d := newTestHost(t, 480, "randomly")
 	start := "2020-01-06T00:00:00Z"
 	req := request("randomly", map[string]any{"seed": 3},
 		fmt.Sprintf(`{"candles_per_second":200,"start":%q}`, start), one, two)
@@ -60,7 +60,7 @@ func TestPaperOfDerivedCandles(t *testing.T) {
 }
 
 func TestPaperStops(t *testing.T) {
-	d := newDesk(t, 300, "good")
+	d := newTestHost(t, 300, "good")
 	x := d.launch(request("good", nil, `{"candles_per_second":20}`))
 	if _, covered := x.Served(); covered != 0 {
 		t.Errorf("before it trades %v count", covered)
@@ -90,7 +90,7 @@ func TestPaperStops(t *testing.T) {
 
 // TestPaperRefusals: what a start is refused for, with the code of the API.
 func TestPaperRefusals(t *testing.T) {
-	d := newDesk(t, 300, "good")
+	d := newTestHost(t, 300, "good")
 	for _, c := range []struct {
 		name   string
 		change func(*runner.StartRequest)
@@ -128,7 +128,7 @@ func TestPaperRefusals(t *testing.T) {
 
 func TestStrategyFaults(t *testing.T) {
 	names := []string{"exits", "segfaults", "panics", "errs", "answers", "nan", "hangs"}
-	d := newDesk(t, 1000, names...)
+	d := newTestHost(t, 1000, names...)
 	want := map[string]string{
 		"exits": "PLUGIN_CRASHED", "segfaults": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR",
 		"errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR",
@@ -139,7 +139,7 @@ func TestStrategyFaults(t *testing.T) {
 			t.Parallel()
 			// From the second day on, candles as fast as they are answered.
 			req := request(name, nil, `{"seed":1,"from":"2020-01-02T00:00:00Z","to":"2021-01-01T00:00:00Z"}`)
-			req.Exchange = liarID
+			req.Exchange = faultyID
 			x := d.launch(req)
 			o := x.Run(context.Background())
 			if o.Failure == nil || o.Failure.Code != want[name] {

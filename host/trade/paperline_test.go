@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // started returns a paper run that goes on beside a test.
-func started(t *testing.T, d *desk, req runner.StartRequest) (*Execution, <-chan runner.Outcome) {
+func started(t *testing.T, d *testHost, req runner.StartRequest) (*Execution, <-chan runner.Outcome) {
 	t.Helper()
 	x := d.launch(req)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +61,7 @@ func looks(t *testing.T, x *Execution) {
 }
 
 // missing are the verdicts about candles that do not come.
-func missing(t *testing.T, d *desk, x *Execution) (list []map[string]any) {
+func missing(t *testing.T, d *testHost, x *Execution) (list []map[string]any) {
 	for _, v := range verdictsOf(t, d, x.runID) {
 		if v["code"] == string(risk.CandlesMissing) {
 			list = append(list, v)
@@ -74,7 +74,7 @@ func missing(t *testing.T, d *desk, x *Execution) (list []map[string]any) {
 // reducing, then halted, orders are denied by that, and it trades again when the candles have caught up;
 // in shadow that is written down and shown, and the run stays equal to a backtest.
 func TestPaperStaleCandles(t *testing.T) {
-	d := newDesk(t, 60, "good")
+	d := newTestHost(t, 60, "good")
 	for _, mode := range []risk.Mode{risk.Enforce, risk.Shadow} {
 		t.Run(string(mode), func(t *testing.T) {
 			v := byHand(t, d, 10)
@@ -152,7 +152,7 @@ func TestPaperStaleCandles(t *testing.T) {
 // TestPaperConnectorCrash: a connector that is gone at any time of a paper run is started again, and the
 // candles are those of a backtest, each once. So it is with a stream that gives up.
 func TestPaperConnectorCrash(t *testing.T) {
-	d := newDesk(t, 200, "randomly")
+	d := newTestHost(t, 200, "randomly")
 	v := byHand(t, d, 30)
 	died := map[string]bool{}
 	v.dies = func(call string) bool {
@@ -219,7 +219,7 @@ func TestPaperConnectorCrash(t *testing.T) {
 
 // TestPaperConnectorCrashes: the fourth loss of the connector within five minutes ends a paper run.
 func TestPaperConnectorCrashes(t *testing.T) {
-	d := newDesk(t, 60, "good")
+	d := newTestHost(t, 60, "good")
 	v := byHand(t, d, 10)
 	x, ended := started(t, d, ofHand("good", map[string]any{"every": 2}))
 	for n := 1; n <= 3; n++ {
@@ -260,7 +260,7 @@ func TestPaperClock(t *testing.T) {
 
 // TestPaperClockIsHeard: the time of a paper run goes on from what its connector says with every beat.
 func TestPaperClockIsHeard(t *testing.T) {
-	d := newDesk(t, 60, "good")
+	d := newTestHost(t, 60, "good")
 	v := byHand(t, d, 10)
 	v.told = true
 	x, ended := started(t, d, ofHand("good", map[string]any{"every": 2}))

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"cmp"
@@ -264,7 +264,7 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 
 // results are those of the books of a run that was read back.
 func (r *recording) results(rec *run.Record, books run.Books, tf market.Timeframe) *artifact.Results {
-	results, in, _ := rec.Picture(books, &run.PluginOutput{}, true)
+	results, in, _ := rec.Snapshot(books, &run.PluginOutput{}, true)
 	in.Timeframe, in.Calendar = tf, metric.Calendar24x7
 	if report, err := metric.Compute(in); err == nil {
 		results.Metrics = &report

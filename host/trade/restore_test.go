@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -22,7 +22,7 @@ var errPulled = errors.New("the plug was pulled")
 
 // TestInterruptedRunIsReadBack cuts a run and reads from the journal what it had.
 func TestInterruptedRunIsReadBack(t *testing.T) {
-	d := newDesk(t, 400, "randomly")
+	d := newTestHost(t, 400, "randomly")
 	req := request("randomly", map[string]any{"seed": 5},
 		`{"candles_per_second":200,"start":"2020-01-03T00:00:00Z"}`, one, two)
 	x := d.launch(req)

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type played struct {
 }
 
 // scenarios stores the scenarios: every one in make prove, else each stride-th.
-func scenarios(t *testing.T, d *desk, stride int) []played {
+func scenarios(t *testing.T, d *testHost, stride int) []played {
 	t.Helper()
 	all, err := simtest.Scenarios()
 	if err != nil {
@@ -132,7 +132,7 @@ func notOnPaper() map[string]string {
 // prices and fees, and ends with the same money.
 func TestScenariosOnPaper(t *testing.T) {
 	ring.Slow(t, "each scenario is a run of its own")
-	d := openDesk(t, deskOptions{candles: 10, reattach: playtest.Debugged(t, "scripted")})
+	d := openTestHost(t, testHostOptions{candles: 10, reattach: playtest.Debugged(t, "scripted")})
 	n := 0
 	for _, p := range scenarios(t, d, 12) {
 		// What the lab alone can ask for, and what no paper run can play.
@@ -147,7 +147,7 @@ func TestScenariosOnPaper(t *testing.T) {
 	}
 }
 
-func (p *played) onPaper(t *testing.T, d *desk) {
+func (p *played) onPaper(t *testing.T, d *testHost) {
 	var want keeper
 	e, err := p.Play(p.Config, &want)
 	if err != nil {
@@ -258,7 +258,7 @@ func differences() []difference {
 // no rule of its own applies.
 func TestScenariosOnSim(t *testing.T) {
 	ring.Slow(t, "each scenario is a run of its own")
-	d := openDesk(t, deskOptions{candles: 10, reattach: playtest.Debugged(t, "scripted")})
+	d := openTestHost(t, testHostOptions{candles: 10, reattach: playtest.Debugged(t, "scripted")})
 	equal, n := 0, 0
 	for _, p := range scenarios(t, d, 12) {
 		if p.mirrored || p.Config.WarmupSteps > 0 || notOnPaper()[p.name] != "" {
@@ -278,7 +278,7 @@ func TestScenariosOnSim(t *testing.T) {
 }
 
 // onSim plays the scenario and reports whether it came to what the simulator comes to.
-func (p *played) onSim(t *testing.T, d *desk) bool {
+func (p *played) onSim(t *testing.T, d *testHost) bool {
 	var want keeper
 	cfg := p.Config
 	var err error

@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func prompt(t *testing.T, x *Execution, while string) {
 // TestStatusWaitsForNobody: what is shown of a run is there while the journal cannot be written, while the
 // strategy hangs and while the files of the run are copied to a disk that takes its time.
 func TestStatusWaitsForNobody(t *testing.T) {
-	d := newDesk(t, 10, "good", "hangs")
+	d := newTestHost(t, 10, "good", "hangs")
 	d.launcher.opts.StepLimit = 5 * time.Second
 	for _, mode := range []string{runner.ModeLive, runner.ModePaper} {
 		t.Run(mode, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestStatusWaitsForNobody(t *testing.T) {
 }
 
 // lockJournal keeps everybody else from writing until the returned function is called.
-func (d *desk) lockJournal(t *testing.T) (unlock func()) {
+func (d *testHost) lockJournal(t *testing.T) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(d.launcher.opts.SpoolDir, "live", journal.FileName))
 	if err != nil {

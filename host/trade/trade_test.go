@@ -1,4 +1,4 @@
-package live
+package trade
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func TestLiveEqualsPaperInFrames(t *testing.T) {
 
 func liveEqualsPaper(t *testing.T, strategy string, params any) {
 	t.Helper()
-	d := newDesk(t, 10, strategy)
+	d := newTestHost(t, 10, strategy)
 	var results [2]*artifact.Results
 	for i, mode := range []string{runner.ModeLive, runner.ModePaper} {
 		x := d.launch(onSim(mode, strategy, params, ""))
@@ -91,7 +91,7 @@ func liveEqualsPaper(t *testing.T, strategy string, params any) {
 
 // TestLiveStops: a stop says what it keeps, and the credentials are gone.
 func TestLiveStops(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	req := onSim(runner.ModeLive, "good", map[string]any{"every": 50},
 		`,"apiKey":"CANARY-KEY-1","secret":"CANARY-SECRET-1"`)
 	x := d.launch(req)
@@ -126,7 +126,7 @@ func TestLiveStrategyFaults(t *testing.T) {
 	for name := range names {
 		list = append(list, name)
 	}
-	d := newDesk(t, 10, list...)
+	d := newTestHost(t, 10, list...)
 	d.launcher.opts.Venues = unpaced{d.launcher.opts.Venues}
 	for name, code := range names {
 		x := d.launch(onSim(runner.ModeLive, name, nil, ""))
@@ -156,7 +156,7 @@ func plainly(t *testing.T, v any) string {
 
 // TestLiveReadBack cuts a live run and reads from the journal what it had.
 func TestLiveReadBack(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	x := d.launch(onSim(runner.ModeLive, "good", map[string]any{"every": 4}, ""))
 	if err := x.beginJournal(); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestLiveReadBack(t *testing.T) {
 
 // TestDeploymentEnds: the watch of a deployment stops a run in good order.
 func TestDeploymentEnds(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	d := newTestHost(t, 10, "good")
 	x := d.launch(onSim(runner.ModeLive, "good", map[string]any{"every": 4}, ""))
 	go func() {
 		for x.Progress().Fills < 3 {

@@ -101,13 +101,13 @@ func Pack(ctx context.Context, h *request.Host, o Options) (*Packed, error) {
 		return nil, refuse(request.CodeUsage, "--owner",
 			"the candidate needs an owner: give --owner or set USER")
 	}
-	shelf := NewStore(h.StateDir)
-	lock, err := shelf.lock()
+	store := NewStore(h.StateDir)
+	lock, err := store.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = lock.Release() }() // the process's end would do it, too
-	p := &packer{host: h, candidates: shelf, Options: o}
+	p := &packer{host: h, candidates: store, Options: o}
 	found, err := p.evidence(ctx)
 	if err != nil {
 		return nil, err

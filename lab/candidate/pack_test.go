@@ -46,7 +46,7 @@ func settle(t *testing.T, p *packer, b bundle.Bundle) *Packed {
 	}
 	have, err := p.candidates.Load(out.Bundle.CandidateRevisionID)
 	if err != nil || have.FileSHA256 != out.FileSHA256 {
-		t.Fatalf("on the shelf is something else: %v", err)
+		t.Fatalf("in the store is something else: %v", err)
 	}
 	return out
 }

@@ -385,7 +385,7 @@ func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer
 	if err := dated(&doc.Bundle, list); err != nil {
 		return dsse.Envelope{}, err
 	}
-	said := bundle.Replay{
+	statement := bundle.Replay{
 		Common: bundle.Common{
 			LogOrigin: origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID,
 			MadeAt:    now.UTC().Format(time.RFC3339Nano),
@@ -397,19 +397,19 @@ func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer
 	}
 	for _, o := range list {
 		if o.Verdict != NotRun {
-			said.Runs = append(said.Runs, bundle.ReplayedRun{
+			statement.Runs = append(statement.Runs, bundle.ReplayedRun{
 				RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades,
 				Inputs: o.Inputs,
 			})
 		}
 	}
-	said.Candles = CandlesOf(list)
-	if len(said.Runs) == 0 {
+	statement.Candles = CandlesOf(list)
+	if len(statement.Runs) == 0 {
 		return dsse.Envelope{},
 			request.Errorf(request.CodeInputsMissing,
 				"none of the runs could be executed again: there is nothing to sign")
 	}
-	return doc.Attest(bundle.TypeReplay, said, key)
+	return doc.Attest(bundle.TypeReplay, statement, key)
 }
 
 // KeepReplay puts a signed replay beside the candidate, by the key that signed it. It does

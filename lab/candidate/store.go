@@ -35,10 +35,10 @@ var derived = []string{ProofName, SigstoreName, ReceiptName, EnvelopeName}
 // maxBundle bounds what is read as a bundle, in bytes.
 const maxBundle = bundle.MaxBody
 
-// Shelf is the folder of all candidates of a state directory. Writers hold its lock.
+// Store is the folder of all candidates of a state directory. Writers hold its lock.
 type Store struct{ dir string }
 
-// NewShelf is the store of a state directory; it is made when the first candidate is kept.
+// NewStore is the store of a state directory; it is made when the first candidate is kept.
 func NewStore(stateDir string) *Store { return &Store{filepath.Join(stateDir, "candidates")} }
 
 // Dir is the folder of a revision.
@@ -320,26 +320,26 @@ func Trust(ctx context.Context, stateDir string, plane *client.Client) *bundle.T
 }
 
 // Find is a revision of the store, else of the plane where one is given.
-func Find(ctx context.Context, shelf *Store, plane *client.Client,
+func Find(ctx context.Context, candidates *Store, plane *client.Client,
 	revision string) (*bundle.Document, error) {
 	if !validRevision(revision) {
 		return nil, refuse(request.CodeUsage, "--candidate",
 			"%.80q is no candidate_revision_id: it begins with cr- and has 64 hex digits", revision)
 	}
-	doc, err := shelf.Load(revision)
+	doc, err := candidates.Load(revision)
 	if !missing(err) {
 		return doc, err
 	}
 	if plane == nil {
 		return nil, refuse(request.CodeRunNotFound, "--candidate",
 			"there is no %s in %s: lab candidate pack makes one, --control-url asks a control plane",
-			revision, shelf.dir)
+			revision, candidates.dir)
 	}
 	doc, err = plane.Bundle(ctx, revision)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == 404 {
 		return nil, refuse(request.CodeRunNotFound, "--candidate", "there is no %s, neither in %s nor at %s",
-			revision, shelf.dir, plane.URL())
+			revision, candidates.dir, plane.URL())
 	}
 	if err != nil {
 		return nil, PlaneError(err)

@@ -3,7 +3,7 @@
 //
 // A [Capsule] is plain data. Kinds sort the failures, [Fingerprint] names what failed whatever
 // the candle, the id names the place, too. Sealing removes secrets and binds the body to a
-// hash; [Decode] is strict, because a capsule may come from anybody. [Shelve] keeps the
+// hash; [Decode] is strict, because a capsule may come from anybody. [Add] keeps the
 // capsules of a run few.
 //
 // A [Stage] runs one plugin over one window in a fresh process. It captures a play that has

@@ -197,18 +197,18 @@ func TestEncodeSheds(t *testing.T) {
 	}
 }
 
-func TestShelve(t *testing.T) {
-	shelf := map[string][]byte{"note.json": []byte("{}"), "fc_0000000000000000.json": []byte("broken")}
+func TestAdd(t *testing.T) {
+	stored := map[string][]byte{"note.json": []byte("{}"), "fc_0000000000000000.json": []byte("broken")}
 	put := func(c *Capsule) (*Capsule, error) {
 		text := sealed(t, c)
 		_ = text
-		kept, err := Shelve(shelf, c)
+		kept, err := Add(stored, c)
 		if err == nil {
 			content, err := kept.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			shelf[kept.FileName()] = content
+			stored[kept.FileName()] = content
 		}
 		return kept, err
 	}
@@ -245,7 +245,7 @@ func TestShelve(t *testing.T) {
 	}
 	// A bare one gives way to the whole.
 	bare := other(3).Bare()
-	shelf[bare.FileName()] = sealed(t, bare)
+	stored[bare.FileName()] = sealed(t, bare)
 	if kept, err := put(other(3)); err != nil || kept.Count != 2 || kept.isBare() {
 		t.Errorf("%v, %+v", err, kept)
 	}

@@ -158,14 +158,14 @@ func (c *Capsule) FileName() string { return c.ID + ".json" }
 // ErrFull reports that a run has as many capsules as it may have.
 var ErrFull = errors.New("the run has its 20 failure capsules already")
 
-// Shelve puts a sealed capsule to those that its run has, by file name. A failure that
+// Add puts a sealed capsule to those that its run has, by file name. A failure that
 // is there already, by its fingerprint, is only counted: the capsule that comes back
 // is the first one then, unless that had to be a bare one. The error is ErrFull when
 // there are MaxPerRun others; files that are no capsules do not count.
-func Shelve(shelf map[string][]byte, c *Capsule) (*Capsule, error) {
+func Add(stored map[string][]byte, c *Capsule) (*Capsule, error) {
 	others := 0
-	for _, name := range slices.Sorted(maps.Keys(shelf)) {
-		old, err := Decode(shelf[name])
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		old, err := Decode(stored[name])
 		if err != nil || old.FileName() != name {
 			continue
 		}

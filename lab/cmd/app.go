@@ -28,11 +28,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/postgres"
-	"github.com/assay-run/assay/host/base/terminal"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/proc/sandbox"
@@ -84,7 +83,7 @@ type App struct {
 	answer  *answer        // of the command that ran
 	running *cobra.Command // the command that runs
 	noted   []Warning
-	bound   map[*cobra.Command]*flags.Set
+	bound   map[*cobra.Command]*cli.Flags
 	screen  *screen
 	now     func() time.Time
 }
@@ -132,9 +131,9 @@ func TreeOf(env IO, commands func(*App) []*cobra.Command) *cobra.Command {
 }
 
 func assemble(env IO, commands func(*App) []*cobra.Command) (*App, *cobra.Command) {
-	a := &App{IO: env, Logger: hclog.NewNullLogger(), bound: map[*cobra.Command]*flags.Set{},
+	a := &App{IO: env, Logger: hclog.NewNullLogger(), bound: map[*cobra.Command]*cli.Flags{},
 		screen: &screen{w: env.Err}, now: time.Now}
-	a.IO.Out, a.IO.Err = terminal.New(env.Out), terminal.New(a.screen)
+	a.IO.Out, a.IO.Err = cli.NewWriter(env.Out), cli.NewWriter(a.screen)
 	root := a.root()
 	root.AddCommand(commands(a)...)
 	root.AddCommand(a.completionCommand())

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/registry"
@@ -56,11 +56,11 @@ func unknownCommand(c *cobra.Command, word string) *Error {
 			suggested[i] = c.CommandPath() + " " + suggested[i]
 		}
 	}
-	said := "there are " + strings.Join(names, ", ")
+	advice := "there are " + strings.Join(names, ", ")
 	if len(suggested) > 0 {
-		said = "did you mean " + strings.Join(suggested, " or ") + "?"
+		advice = "did you mean " + strings.Join(suggested, " or ") + "?"
 	}
-	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), said,
+	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), advice,
 		c.CommandPath())
 	e.Details["suggestions"] = append([]string{}, suggested...)
 	return e
@@ -151,15 +151,15 @@ func wrongFlag(c *cobra.Command, err error) error {
 		return Usage(flag, "%s lacks its value, %s: %s%s", flag, kindOf(c, flag),
 			c.Flag(name.GetSpecifiedName()).Usage, see)
 	case errors.As(err, &name):
-		said := ""
+		advice := ""
 		alike := hint.Nearest(name.GetSpecifiedName(), flagNames(c))
 		for i := range alike {
 			alike[i] = "--" + alike[i]
 		}
 		if len(alike) > 0 {
-			said = ": did you mean " + strings.Join(alike, " or ") + "?"
+			advice = ": did you mean " + strings.Join(alike, " or ") + "?"
 		}
-		e := Usage(flag, "%s%s%s", err, said, see)
+		e := Usage(flag, "%s%s%s", err, advice, see)
 		if e.Details == nil { // a shorthand
 			e.Details = map[string]any{"flag": "-" + name.GetSpecifiedName()}
 		}
@@ -221,11 +221,11 @@ func Unknown(argument, name string, names []string) *Error {
 		words[i], _, _ = strings.Cut(n, "\t")
 	}
 	alike := hint.Nearest(name, words)
-	said := "there are " + strings.Join(words, ", ")
+	advice := "there are " + strings.Join(words, ", ")
 	if len(alike) > 0 {
-		said = "did you mean " + strings.Join(alike, " or ") + "?"
+		advice = "did you mean " + strings.Join(alike, " or ") + "?"
 	}
-	e := Usage(argument, "there is no %s %q: %s", argument, name, said)
+	e := Usage(argument, "there is no %s %q: %s", argument, name, advice)
 	e.Details["suggestions"] = append([]string{}, alike...)
 	return e
 }
@@ -240,7 +240,7 @@ type Values func(args []string) []string
 // Bind declares the flags of a command and completes them: those with values by these, the
 // others by the list that their tag names. Action refuses values that are none.
 func (a *App) Bind(c *cobra.Command, options any) {
-	set := flags.Bind(c, options)
+	set := cli.BindFlags(c, options)
 	a.bound[c] = set
 	lists := map[string]Values{
 		"asked": a.AskedSlugs, "candidates": a.candidates, "families": a.Families, "profiles": profiles,
@@ -248,7 +248,7 @@ func (a *App) Bind(c *cobra.Command, options any) {
 			return compare.Metrics()
 		},
 	}
-	for _, f := range set.Flags {
+	for _, f := range set.All {
 		switch {
 		case len(f.Values) > 0:
 			a.offer(c, f.Name, f.Values)
@@ -500,11 +500,11 @@ func oneOf(flag, value string, values []string) error {
 	if slices.Contains(values, value) {
 		return nil
 	}
-	said := ""
+	advice := ""
 	if alike := hint.Nearest(value, values); len(alike) > 0 {
-		said = ": did you mean " + strings.Join(alike, " or ") + "?"
+		advice = ": did you mean " + strings.Join(alike, " or ") + "?"
 	}
-	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), said)
+	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), advice)
 	e.Details["valid"] = values
 	return e
 }

@@ -35,7 +35,7 @@ func labIn(ctx context.Context, t *testing.T, errs io.Writer, args ...string) (i
 
 func TestAnInterruptedRunKeepsACapsule(t *testing.T) {
 	dir := t.TempDir()
-	if err := makeMisfit("blocks", dir); err != nil {
+	if err := makeProject("blocks", dir); err != nil {
 		t.Fatal(err)
 	}
 	state := filepath.Join(dir, "state")

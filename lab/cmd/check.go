@@ -181,7 +181,7 @@ func (s *CheckSubject) sdk(context.Context) (string, error) {
 		return "that of the module around the folder", nil
 	}
 	update := "lab sdk update " + s.Slug
-	said, sum, err := project.ReadSDK(filepath.Join(s.project.Dir, project.SDKFolder))
+	stated, sum, err := project.ReadSDK(filepath.Join(s.project.Dir, project.SDKFolder))
 	if errors.Is(err, fs.ErrNotExist) || filepath.ToSlash(filepath.Clean(from)) != project.SDKFolder {
 		return "", warn(
 			"go.mod takes the SDK from %s, so the folder does not build elsewhere: %s puts it into the "+
@@ -195,13 +195,13 @@ func (s *CheckSubject) sdk(context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case sum != said.SHA256:
+	case sum != stated.SHA256:
 		return "", warn(
 			"sdk has been edited: its runs are marked debug and cannot be packed; %s puts it back", update)
-	case said != own:
-		return "", warn("sdk is %s, lab brings %s: %s takes that", named(said), named(own), update)
+	case stated != own:
+		return "", warn("sdk is %s, lab brings %s: %s takes that", named(stated), named(own), update)
 	}
-	return named(said), nil
+	return named(stated), nil
 }
 
 func warn(format string, args ...any) error { return &note{Warned, fmt.Sprintf(format, args...)} }

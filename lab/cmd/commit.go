@@ -59,7 +59,7 @@ func openCommitting(ctx context.Context, a *App, h *request.Host, revision strin
 	if err != nil {
 		return nil, err
 	}
-	if said, _, _ := known.Find(c.keyID); said == sum {
+	if stored, _, _ := known.Find(c.keyID); stored == sum {
 		c.secret = kept
 	}
 	return c, nil

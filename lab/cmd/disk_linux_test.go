@@ -32,7 +32,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := makeMisfit("crosser", dir); err != nil {
+	if err := makeProject("crosser", dir); err != nil {
 		t.Fatal(err)
 	}
 	run := func() (int, string) {

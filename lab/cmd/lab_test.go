@@ -71,7 +71,7 @@ func runScriptsWith(t *testing.T, dir string, more func(*testscript.Env) error) 
 			"field":      field,
 			"json":       readJSON,
 			"jsonschema": jsonSchema,
-			"misfit":     installMisfit,
+			"project":    installProject,
 			"candles":    makeCandles,
 			"between":    between,
 			"firstdiff":  firstDiff,

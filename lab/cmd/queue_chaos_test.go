@@ -87,7 +87,7 @@ func underFire(t *testing.T, dir string, want map[string]string, trials int, see
 	}
 	f.await(t, 1<<30)
 	if code := f.coordinator.ProcessState.ExitCode(); code != 0 {
-		t.Fatalf("exit %d:\n%s", code, f.coordinator.said)
+		t.Fatalf("exit %d:\n%s", code, f.coordinator.output)
 	}
 	compareAll(t, unattempted(want), unattempted(everything(t, f.state)))
 	for _, p := range append(f.workers, f.server) {
@@ -111,7 +111,7 @@ func (f *fire) work(t *testing.T, i int) {
 			return
 		}
 	}
-	t.Fatalf("a worker does not start: %s", f.workers[i].said)
+	t.Fatalf("a worker does not start: %s", f.workers[i].output)
 }
 
 func (f *fire) coordinate(t *testing.T) {
@@ -123,15 +123,15 @@ func (f *fire) coordinate(t *testing.T) {
 func (f *fire) says(t *testing.T, p *process, what string) bool {
 	t.Helper()
 	for range 60_000 {
-		if strings.Contains(p.said.String(), what) {
+		if strings.Contains(p.output.String(), what) {
 			return true
 		}
 		if p.over() {
-			return strings.Contains(p.said.String(), what)
+			return strings.Contains(p.output.String(), what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("it never said %q: %s", what, p.said)
+	t.Fatalf("it never said %q: %s", what, p.output)
 	return false
 }
 
@@ -150,7 +150,7 @@ func (f *fire) await(t *testing.T, n int) bool {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("the search does not go on:\n%s\n%s", f.coordinator.said, f.workers[0].said)
+	t.Fatalf("the search does not go on:\n%s\n%s", f.coordinator.output, f.workers[0].output)
 	return false
 }
 

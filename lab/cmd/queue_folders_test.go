@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -22,11 +23,11 @@ func TestWorkersOfAQueueWithoutFolders(t *testing.T) {
 	key := signKeys(t)
 	url := serveQueue(t, "127.0.0.1:0", t.TempDir()).URL()
 	workers := startWorkers(t, 2, url, key)
-	var said lines
-	code, out = searching(t.Context(), t, dir, far, &said, "family", "run", "choosy", "--on", url,
+	var output hosttest.Buffer
+	code, out = searching(t.Context(), t, dir, far, &output, "family", "run", "choosy", "--on", url,
 		"--sign-key", key, "--folders", "selected")
 	if code != 0 {
-		t.Fatal(code, out, said.String(), workers[0].said, workers[1].said)
+		t.Fatal(code, out, output.String(), workers[0].output, workers[1].output)
 	}
 	sameBytes(t, alone, far)
 	if files, err := filepath.Glob(filepath.Join(far, "families", "*", "*", "trials.columns")); err != nil ||

@@ -88,10 +88,10 @@ func throughput(t *testing.T, quotas quotas, n int) float64 {
 	select {
 	case <-coordinator.ended:
 	case <-time.After(10 * time.Minute):
-		t.Fatalf("the search does not end: %s", coordinator.said)
+		t.Fatalf("the search does not end: %s", coordinator.output)
 	}
 	if code := coordinator.ProcessState.ExitCode(); code != 0 {
-		t.Fatalf("exit %d: %s", code, coordinator.said)
+		t.Fatalf("exit %d: %s", code, coordinator.output)
 	}
 	gone := time.Since(began)
 	var computed time.Duration
@@ -127,7 +127,7 @@ func computedBy(p *process) time.Duration {
 func awaitWords(t *testing.T, p *process, words string) {
 	t.Helper()
 	for range 6000 {
-		if strings.Contains(p.said.String(), words) {
+		if strings.Contains(p.output.String(), words) {
 			return
 		}
 		if p.over() {
@@ -135,7 +135,7 @@ func awaitWords(t *testing.T, p *process, words string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("it never said %q: %s", words, p.said)
+	t.Fatalf("it never said %q: %s", words, p.output)
 }
 
 // network is a bridge in a namespace of its own, and a namespace of each worker that sees nothing but it.

@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -14,11 +13,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/search/queue"
 )
@@ -31,26 +30,8 @@ const overQueue = `{"space": {"mode": {"type": "choice", "values": ["fade", "fai
 // process is a lab in a process of its own.
 type process struct {
 	*exec.Cmd
-	said  *lines
-	ended chan struct{}
-}
-
-// lines gathers what a process says.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	output *hosttest.Buffer
+	ended  chan struct{}
 }
 
 // startLab starts a lab; the test ends it.
@@ -61,8 +42,8 @@ func startLab(t *testing.T, args ...string) *process {
 
 func start(t *testing.T, c *exec.Cmd) *process {
 	t.Helper()
-	p := &process{c, &lines{}, make(chan struct{})}
-	p.Stdout, p.Stderr = p.said, p.said
+	p := &process{c, &hosttest.Buffer{}, make(chan struct{})}
+	p.Stdout, p.Stderr = p.output, p.output
 	p.WaitDelay = time.Second // its plugins have its output, too
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -153,11 +134,11 @@ func TestWorkersOfAQueueChangeNothing(t *testing.T) {
 	key := signKeys(t)
 	url := serveQueue(t, "127.0.0.1:0", t.TempDir()).URL()
 	workers := startWorkers(t, 2, url, key)
-	var said lines
+	var said hosttest.Buffer
 	code, out = searching(t.Context(), t, dir, far, &said, "family", "run", "choosy", "--on", url,
 		"--sign-key", key)
 	if code != 0 {
-		t.Fatal(code, out, said.String(), workers[0].said, workers[1].said)
+		t.Fatal(code, out, said.String(), workers[0].output, workers[1].output)
 	}
 	sameBytes(t, alone, far)
 	code, answer := labIn(t.Context(), t, io.Discard, "workers", "--on", url, "--json")
@@ -174,8 +155,8 @@ func TestWorkersOfAQueueChangeNothing(t *testing.T) {
 		!strings.Contains(answer, `"played":0`) {
 		t.Errorf("exit %d, %v: %s", code, err, answer)
 	}
-	if n := strings.Count(workers[0].said.String()+workers[1].said.String(), "choosy  t"); n < 9 {
-		t.Errorf("the workers have played %d trials:\n%s\n%s", n, workers[0].said, workers[1].said)
+	if n := strings.Count(workers[0].output.String()+workers[1].output.String(), "choosy  t"); n < 9 {
+		t.Errorf("the workers have played %d trials:\n%s\n%s", n, workers[0].output, workers[1].output)
 	}
 }
 
@@ -198,14 +179,14 @@ func TestWorkersPlayAhead(t *testing.T) {
 		code, out := searching(t.Context(), t, dir, far, io.Discard, "family", "run", "choosy", "--on", url,
 			"--sign-key", key)
 		if code != codeAlone {
-			t.Fatal(code, codeAlone, out, worker.said)
+			t.Fatal(code, codeAlone, out, worker.output)
 		}
 		sameBytes(t, alone, far)
 		text, err := filepath.Glob(filepath.Join(far, "runs", "run_*"))
 		if err != nil || len(text) != c.runs {
 			t.Errorf("%s: %d runs, not %d: %v", c.modes, len(text), c.runs, err)
 		}
-		t.Logf("%s: %d trials played", c.modes, strings.Count(worker.said.String(), "choosy  t"))
+		t.Logf("%s: %d trials played", c.modes, strings.Count(worker.output.String(), "choosy  t"))
 	}
 }
 

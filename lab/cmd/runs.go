@@ -288,12 +288,12 @@ func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome,
 		}
 		bar := a.Progress("verify").Count("runs", 0)
 		defer bar.End()
-		shelves := selection.NewShelves(store)
+		keptFiles := selection.NewKeptFiles(store)
 		for i, row := range rows {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			list = append(list, verifyRun(store, shelves, row, reg.Shared()))
+			list = append(list, verifyRun(store, keptFiles, row, reg.Shared()))
 			bar.Update(int64(i+1), int64(len(rows)))
 		}
 		return nil
@@ -339,7 +339,7 @@ func rowsToVerify(ctx context.Context, reg *registry.Registry, ids []string) ([]
 // verifyRun hashes the files of a run, or finds what its search keeps of it in their place. Where the
 // registry is shared, the row is that of whoever made the run last, at another time and perhaps on another
 // machine.
-func verifyRun(store *artifact.Store, shelves *selection.Shelves, row registry.Run, shared bool) verified {
+func verifyRun(store *artifact.Store, kept *selection.KeptFiles, row registry.Run, shared bool) verified {
 	v := verified{RunID: row.RunID, Kind: row.Kind, Status: row.Status, Problems: []string{}}
 	m, payload, err := artifact.Verify(store.Dir(row.RunID))
 	var changed *artifact.MismatchError
@@ -348,7 +348,7 @@ func verifyRun(store *artifact.Store, shelves *selection.Shelves, row registry.R
 		v.Problems = changed.Problems
 	case errors.Is(err, fs.ErrNotExist) && !keepsFiles(row):
 		v.OK = true // there is nothing that could have changed
-	case errors.Is(err, fs.ErrNotExist) && isKept(shelves, row):
+	case errors.Is(err, fs.ErrNotExist) && isKept(kept, row):
 		v.OK, v.Kept = true, true
 	case errors.Is(err, fs.ErrNotExist) && shared:
 		v.OK, v.Elsewhere = true, true
@@ -371,12 +371,12 @@ func verifyRun(store *artifact.Store, shelves *selection.Shelves, row registry.R
 }
 
 // isKept reports whether a search has the result of a trial that has no folder.
-func isKept(shelves *selection.Shelves, row registry.Run) bool {
+func isKept(kept *selection.KeptFiles, row registry.Run) bool {
 	m, err := artifact.DecodeMetadata(row.Payload)
 	if err != nil {
 		return false
 	}
-	k, err := shelves.Find(m)
+	k, err := kept.Find(m)
 	return err == nil && k != nil
 }
 

@@ -90,15 +90,15 @@ func (c *Comparison) verdict() page.Verdict {
 			continue
 		}
 		known++
-		class, said := "warn", "luck explains it"
+		class, note := "warn", "luck explains it"
 		if *p.P < significant {
 			real++
-			class, said = "pass", "more than luck, if it were the only comparison"
+			class, note = "pass", "more than luck, if it were the only comparison"
 		}
 		v.Points = append(v.Points, page.Point{Class: class, Mark: page.Mark(class), Text: fmt.Sprintf(
 			"%s: %s a return more than the baseline, 95 %% interval %s to %s, p = %s over %d days: %s.",
 			p.RunID, page.Signed(p.MeanDifference), page.Percent(&p.CI95[0]), page.Percent(&p.CI95[1]),
-			page.Number(p.P), p.Days, said)})
+			page.Number(p.P), p.Days, note)})
 	}
 	switch {
 	case known > 0 && real == 0:

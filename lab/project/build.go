@@ -285,12 +285,12 @@ func hashList(list []fileHash) (string, error) {
 // ReadSDK reads the SDK in a folder: its VERSION, and the hash that its files
 // have. The two differ where it was edited. The error is fs.ErrNotExist where
 // there is none.
-func ReadSDK(dir string) (said SDK, sha256 string, err error) {
+func ReadSDK(dir string) (stated SDK, sha256 string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, VersionFile))
 	if err != nil {
 		return SDK{}, "", err
 	}
-	if said, err = DecodeSDK(text); err != nil {
+	if stated, err = DecodeSDK(text); err != nil {
 		return SDK{}, "", fmt.Errorf("%s: %w", filepath.Join(dir, VersionFile), err)
 	}
 	list, err := hashFolder(dir, func(rel string, _ fs.DirEntry) bool { return rel != VersionFile })
@@ -298,7 +298,7 @@ func ReadSDK(dir string) (said SDK, sha256 string, err error) {
 		return SDK{}, "", err
 	}
 	sha256, err = hashList(list)
-	return said, sha256, err
+	return stated, sha256, err
 }
 
 // hashFolder hashes the plain files of a folder that are wanted; of a folder in it that is
@@ -374,13 +374,13 @@ func sdkOf(slug, dir string) (sha256 string, edited bool, err error) {
 	if filepath.Clean(full) != filepath.Join(dir, SDKFolder) {
 		return "", false, nil
 	}
-	said, sha256, err := ReadSDK(full)
+	stated, sha256, err := ReadSDK(full)
 	if err != nil {
 		return "", false, &BuildError{
 			Problem: fmt.Sprintf("the SDK in %s cannot be used: %v: run lab sdk update %s", full, err, slug),
 		}
 	}
-	return sha256, said.SHA256 != sha256, nil
+	return sha256, stated.SHA256 != sha256, nil
 }
 
 // HoldsSDK reports whether a folder is the SDK of a strategy and not a checkout.

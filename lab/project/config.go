@@ -399,10 +399,10 @@ func (f *Family) readHalving(text json.RawMessage) error {
 
 // readObjective reads {"metric","on","direction"}.
 func (f *Family) readObjective(text json.RawMessage) error {
-	said := false
+	stated := false
 	read := func(to *string) func(json.RawMessage) error {
 		return func(text json.RawMessage) error {
-			said = said || to == &f.Objective.Direction
+			stated = stated || to == &f.Objective.Direction
 			if json.Unmarshal(text, to) != nil || string(text) == "null" {
 				return wrong("", "must be a text")
 			}
@@ -417,11 +417,11 @@ func (f *Family) readObjective(text json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return f.Objective.check(said)
+	return f.Objective.check(stated)
 }
 
 // check looks at an objective; said means that its direction is not the default.
-func (o *Objective) check(said bool) error {
+func (o *Objective) check(stated bool) error {
 	var errs []error
 	known := knownMetric(o.Metric)
 	if !known {
@@ -432,7 +432,7 @@ func (o *Objective) check(said bool) error {
 	}
 	if o.Direction != Maximise && o.Direction != Minimise {
 		errs = append(errs, wrong("/direction", "must be max or min"))
-	} else if known && !said && !growsWithProfit(o.Metric) {
+	} else if known && !stated && !growsWithProfit(o.Metric) {
 		errs = append(errs,
 			wrong("/direction", "is missing: more %s is not better for certain, so say max or min", o.Metric))
 	}

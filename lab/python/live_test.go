@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -134,8 +134,8 @@ func liveBeside(t *testing.T, l *run.Launcher) launcher {
 		t.Fatal(err)
 	}
 	limits.Paper = risk.Enforce
-	return live.NewLauncher(live.Options{Catalog: l.Options.Catalog, Journal: book.Journal,
-		Venues: &live.Exchanges{Store: l.Options.Store}, Risk: limits, SpoolDir: t.TempDir(),
+	return trade.NewLauncher(trade.Options{Catalog: l.Options.Catalog, Journal: book.Journal,
+		Venues: &trade.Exchanges{Store: l.Options.Store}, Risk: limits, SpoolDir: t.TempDir(),
 		Engine: artifact.Engine{Name: "test"}, StepLimit: time.Minute})
 }
 

@@ -112,14 +112,14 @@ func (x capturer) keep(runID string, c *capsule.Capsule) *capsule.Note {
 	if err := c.Seal(capsule.NewRedactor(os.Environ(), home)); err != nil {
 		c = c.Bare()
 	}
-	shelf, err := x.host.Artifacts.Capsules(runID)
+	stored, err := x.host.Artifacts.Capsules(runID)
 	if err != nil {
 		return x.lost(runID, err)
 	}
-	if old, err := capsule.Decode(shelf[c.FileName()]); err == nil && runIsAudited(c) {
-		return capsule.NoteOf(old, shelf[c.FileName()])
+	if old, err := capsule.Decode(stored[c.FileName()]); err == nil && runIsAudited(c) {
+		return capsule.NoteOf(old, stored[c.FileName()])
 	}
-	if c, err = capsule.Shelve(shelf, c); err != nil {
+	if c, err = capsule.Add(stored, c); err != nil {
 		return x.lost(runID, err)
 	}
 	for _, version := range []*capsule.Capsule{c, c.Bare()} {

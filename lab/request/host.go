@@ -69,8 +69,8 @@ type Host struct {
 	Forks *run.Sessions
 	// Elsewhere plays trials on other machines; nil plays them here.
 	Elsewhere Player
-	// Shelf has the trials of a search whose folders are not kept; nil: there are none.
-	Shelf  Shelf
+	// Trials has the trials of a search whose folders are not kept; nil: there are none.
+	Trials TrialStore
 	Logger hclog.Logger
 	// Reattach is the value of ASSAY_REATTACH_STRATEGIES: strategies under a debugger,
 	// which are connected to instead of being started. Runs of them are marked debug and

@@ -26,8 +26,8 @@ type Options struct {
 	Progress Progress
 	// Compact keeps little of each split, as of a trial.
 	Compact bool
-	// Shelve keeps a completed compact run on the shelf of the host in the place of its folder.
-	Shelve bool
+	// NoFolder keeps a completed compact run in the trial store of the host in the place of its folder.
+	NoFolder bool
 	// Plan is the standing of the run in its family.
 	Plan Plan
 	// Make fills a run where its splits are not simply played, as for a falsification:
@@ -65,11 +65,11 @@ func (p Plan) note(e *artifact.Evaluation) {
 // Result is a run as it is stored now.
 type Result struct {
 	RunID, RequestHash string
-	// Reused reports that nothing was executed, Shelved that the run has no folder: its report is what the
-	// shelf has of it.
-	Reused, Shelved bool
-	Metadata        *artifact.Metadata
-	Report          *artifact.Report
+	// Reused reports that nothing was executed, NoFolder that the run has no folder: its report is what the
+	// trial store has of it.
+	Reused, NoFolder bool
+	Metadata         *artifact.Metadata
+	Report           *artifact.Report
 	// JSON are the files of artifact.Written.JSON of a run that was executed and not stored.
 	JSON map[string][]byte
 	// Failure is why the plugin did not come to the end of a split.
@@ -273,7 +273,7 @@ func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Result, 
 func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (*Result, []byte, error) {
 	m, payload, err := artifact.Verify(h.Artifacts.Dir(runID))
 	if errors.Is(err, fs.ErrNotExist) {
-		if answer, payload, err := p.shelved(ctx, h, runID); answer != nil || err != nil {
+		if answer, payload, err := p.readKept(ctx, h, runID); answer != nil || err != nil {
 			return answer, payload, err
 		}
 		// By the row the run is complete: its folder or metadata.json is gone.

@@ -50,9 +50,9 @@ func closeObjects(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		_, named := v["properties"].(map[string]any)
-		_, said := v["additionalProperties"]
+		_, stated := v["additionalProperties"]
 		_, typed := v["type"]
-		if named && typed && !said {
+		if named && typed && !stated {
 			v["additionalProperties"] = false
 		}
 		for _, e := range v {
@@ -201,20 +201,20 @@ func (r *Recorder) errorFaults(
 // sent byte by byte is not known here: it is "".
 func (r *Recorder) plainFaults(path string, resp *http.Response, body []byte) []string {
 	faults := r.match("/components/schemas/PlainError", body)
-	var said struct {
+	var stated struct {
 		StatusCode int `json:"status_code"`
 		Path       string
 	}
-	if err := json.Unmarshal(body, &said); err != nil {
+	if err := json.Unmarshal(body, &stated); err != nil {
 		return append(faults, err.Error())
 	}
 	path, _, _ = strings.Cut(path, "?")
 	switch {
-	case said.StatusCode != resp.StatusCode:
-		faults = append(faults, fmt.Sprintf("status_code is %d", said.StatusCode))
-	case path == "" || said.Path == "":
-	case said.Path != path, problem.Coded(path):
-		faults = append(faults, fmt.Sprintf("the body has no code, and path %q", said.Path))
+	case stated.StatusCode != resp.StatusCode:
+		faults = append(faults, fmt.Sprintf("status_code is %d", stated.StatusCode))
+	case path == "" || stated.Path == "":
+	case stated.Path != path, problem.Coded(path):
+		faults = append(faults, fmt.Sprintf("the body has no code, and path %q", stated.Path))
 	}
 	return faults
 }

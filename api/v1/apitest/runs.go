@@ -85,7 +85,7 @@ func published(values ...float64) artifact.Published {
 
 // picture is a result of two candles that ends with an equity.
 func picture(end float64) *artifact.Results {
-	r := Picture(2)
+	r := SampleResults(2)
 	r.Equity.Equity[1] = end
 	if end == canary {
 		r.Trades[0].EntryTag, r.Orders[0].Tag, r.Fills[0].Tag = "98765", "98765", "98765"

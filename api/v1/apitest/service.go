@@ -37,7 +37,7 @@ import (
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -185,10 +185,10 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 		Library: o.Library, Data: o.Data, Lab: o.Lab, Jobs: o.Jobs, Uploads: uploads, Governance: o.Control,
 		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
-		Exchanges: func(context.Context) ([]live.Entry, error) {
-			var all []live.Entry
+		Exchanges: func(context.Context) ([]trade.Entry, error) {
+			var all []trade.Entry
 			for _, e := range o.Exchanges {
-				all = append(all, live.Stored(nil, e))
+				all = append(all, trade.Stored(nil, e))
 			}
 			return all, nil
 		},
@@ -342,8 +342,8 @@ func (s *Service) Await(t testing.TB, status string) {
 type Run struct {
 	ID      string
 	Request runner.StartRequest
-	// Picture is what Results shows; it must not be changed once the run has begun.
-	Picture *artifact.Results
+	// Canned is what Results shows; it must not be changed once the run has begun.
+	Canned *artifact.Results
 	// Hang makes the run ignore a stop.
 	Hang bool
 
@@ -353,7 +353,7 @@ type Run struct {
 
 // NewRun returns what a launch returns.
 func NewRun(id string, req runner.StartRequest) *Run {
-	return &Run{ID: id, Request: req, Picture: Picture(3000), end: make(chan runner.Outcome, 1)}
+	return &Run{ID: id, Request: req, Canned: SampleResults(3000), end: make(chan runner.Outcome, 1)}
 }
 
 // End lets the data of the run end.
@@ -388,7 +388,7 @@ func (r *Run) Progress() runner.Progress {
 }
 
 // Results implements runner.Execution.
-func (r *Run) Results() *artifact.Results { return r.Picture }
+func (r *Run) Results() *artifact.Results { return r.Canned }
 
 // Manifest implements runner.Described.
 func (r *Run) Manifest() artifact.Manifest {
@@ -411,8 +411,8 @@ func (r *Run) WriteDecisions(io.Writer) error { return nil }
 
 const epoch = market.Time(1704067200000)
 
-// Picture returns a result with one entry of each kind and so many equity points.
-func Picture(points int) *artifact.Results {
+// SampleResults returns a result with one entry of each kind and so many equity points.
+func SampleResults(points int) *artifact.Results {
 	d := decimal.MustParse
 	r := &artifact.Results{
 		InitialCash: "10000", FinalValue: "14617.560000", RequestHash: "aa", ResultHash: "bb", DataHash: "cc",

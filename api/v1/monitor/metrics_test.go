@@ -3,12 +3,10 @@ package monitor_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -20,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/api"
+	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/monitor"
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/base/edge"
@@ -334,54 +333,16 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := edge.NewServer(handler, hclog.NewNullLogger())
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		_ = server.Shutdown(ctx)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + ln.Addr().String()
-}
-
-func do(t *testing.T, method, url string, headers ...string) (*http.Response, []byte) {
-	t.Helper()
-	req, err := http.NewRequest(method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range headers {
-		k, v, _ := strings.Cut(h, ": ")
-		req.Header.Set(k, v)
-	}
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, body
+	return apitest.Listen(t, handler)
 }
 
 func TestOverTCP(t *testing.T) {
 	base := serve(t)
-	do(t, "GET", base+"/docs")
-	do(t, "HEAD", base+"/docs")
-	do(t, "GET", base+"/secret/"+strings.Repeat("x", 200))
-	do(t, "POST", base+"/docs")
-	resp, body := do(t, "GET", base+"/metrics")
+	apitest.Do(t, "GET", base+"/docs")
+	apitest.Do(t, "HEAD", base+"/docs")
+	apitest.Do(t, "GET", base+"/secret/"+strings.Repeat("x", 200))
+	apitest.Do(t, "POST", base+"/docs")
+	resp, body := apitest.Do(t, "GET", base+"/metrics")
 	if resp.StatusCode != 200 ||
 		resp.Header.Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" ||
 		resp.Header.Get("X-Service-API-Version") != "v1" || resp.Header.Get("Cache-Control") != "no-store" {
@@ -397,18 +358,18 @@ func TestOverTCP(t *testing.T) {
 	if strings.Contains(string(body), "secret") {
 		t.Error("a path is in the metrics")
 	}
-	resp, body = do(t, "HEAD", base+"/metrics")
+	resp, body = apitest.Do(t, "HEAD", base+"/metrics")
 	if resp.StatusCode != 200 || len(body) != 0 || resp.ContentLength <= 0 {
 		t.Errorf("HEAD: %d with %d bytes of %d", resp.StatusCode, len(body), resp.ContentLength)
 	}
-	resp, _ = do(t, "POST", base+"/metrics")
+	resp, _ = apitest.Do(t, "POST", base+"/metrics")
 	if resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %d %v", resp.StatusCode, resp.Header)
 	}
 }
 
 func TestGzip(t *testing.T) {
-	resp, body := do(t, "GET", serve(t)+"/metrics", "Accept-Encoding: gzip")
+	resp, body := apitest.Do(t, "GET", serve(t)+"/metrics", "Accept-Encoding: gzip")
 	if resp.Header.Get("Content-Encoding") != "gzip" {
 		t.Fatalf("headers: %v", resp.Header)
 	}

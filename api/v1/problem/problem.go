@@ -21,7 +21,7 @@ import (
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
-	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
@@ -178,13 +178,13 @@ const (
 	StrategyUnavailable         Code = run.CodeStrategyUnavailable
 	InvalidStrategyParams       Code = wire.InvalidStrategyParams
 	ExchangeNotFound            Code = run.CodeExchangeNotFound
-	ExchangeUnavailable         Code = live.CodeExchangeUnavailable
+	ExchangeUnavailable         Code = trade.CodeExchangeUnavailable
 	UnsupportedTimeframe        Code = run.CodeUnsupportedTimeframe
 	UnsupportedSymbol           Code = run.CodeUnsupportedSymbol
 	InvalidDateRange            Code = run.CodeInvalidDateRange
 	DataUnavailable             Code = run.CodeDataUnavailable
 	ModeNotSupported            Code = run.CodeModeNotSupported
-	CredentialsRequired         Code = live.CodeCredentialsRequired
+	CredentialsRequired         Code = trade.CodeCredentialsRequired
 	BadHandshake                Code = "BAD_HANDSHAKE"
 	HostForbidden               Code = edge.CodeHostForbidden
 	OriginForbidden             Code = edge.CodeOriginForbidden

@@ -34,7 +34,7 @@ func report(points int) runner.Report {
 		Request: runner.StartRequest{Mode: "backtest", StrategyName: "sma_cross",
 			Symbols: []string{"BTC/USDT"}, Timeframe: "1h"},
 		Manifest:  &manifest,
-		Results:   apitest.Picture(points),
+		Results:   apitest.SampleResults(points),
 		Artifacts: "runs/svc_1",
 	}
 }
@@ -143,7 +143,7 @@ func TestDetailIdle(t *testing.T) {
 }
 
 func TestCurveWritesLikeEncodingJSON(t *testing.T) {
-	c := view.Curve{Columns: apitest.Picture(200).Equity}
+	c := view.Curve{Columns: apitest.SampleResults(200).Equity}
 	got, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)

@@ -240,7 +240,7 @@ type Links struct {
 
 // NewExchange shows an entry of the exchanges. heldOut is where the hold-out of its candles begins, 0 for
 // none.
-func NewExchange(e live.Entry, version string,
+func NewExchange(e trade.Entry, version string,
 	heldOut func(market.Symbol, string) market.Time) Exchange {
 	x := Exchange{
 		ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Default: e.Default,

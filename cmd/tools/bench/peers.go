@@ -77,8 +77,8 @@ func measurePeers(size, strategies string, folder string) error {
 	}
 	for _, name := range peers {
 		cmd := exec.Command(interpreter, filepath.Join(folder, "peers.py"), name, path)
-		var said, out bytes.Buffer
-		cmd.Stderr, cmd.Stdout = &said, &out
+		var stderr, out bytes.Buffer
+		cmd.Stderr, cmd.Stdout = &stderr, &out
 		cmd.Env = append(os.Environ(), fmt.Sprintf("ASSAY_BEGIN=%d", time.Now().UnixNano()))
 		if err := cmd.Start(); err != nil {
 			return err
@@ -87,7 +87,7 @@ func measurePeers(size, strategies string, folder string) error {
 		err := cmd.Wait()
 		memory := watch().pluginMiB
 		if err != nil {
-			return fmt.Errorf("%s: %w: %s", name, err, said.Bytes())
+			return fmt.Errorf("%s: %w: %s", name, err, stderr.Bytes())
 		}
 		for line := range bytes.Lines(out.Bytes()) {
 			var p played

@@ -15,46 +15,30 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	gb "github.com/adshao/go-binance/v2"
 	"github.com/adshao/go-binance/v2/common"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // process is a program that this one has started.
 type process struct {
 	cmd    *exec.Cmd
-	errs   *lines
+	errs   *hosttest.Buffer
 	exited chan struct{}
 }
 
-// lines is what a process has said on standard error.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.TrimSpace(l.b.String())
-}
+// stderr returns what a process wrote on standard error.
+func (p *process) stderr() string { return strings.TrimSpace(p.errs.String()) }
 
 // start runs a program and waits for the line that begins with a word; the rest of that line
 // is returned.
 func (d *demo) start(ctx context.Context, word, name string, args ...string) (*process, string, error) {
-	p := &process{cmd: exec.Command(name, args...), errs: &lines{}, exited: make(chan struct{})}
+	p := &process{cmd: exec.Command(name, args...), errs: &hosttest.Buffer{}, exited: make(chan struct{})}
 	p.cmd.Stderr = p.errs
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -83,9 +67,9 @@ func (d *demo) start(ctx context.Context, word, name string, args ...string) (*p
 	case line := <-found:
 		return p, line, nil
 	case <-p.exited:
-		return nil, "", fmt.Errorf("%s ended: %s", name, p.errs)
+		return nil, "", fmt.Errorf("%s ended: %s", name, p.stderr())
 	case <-timer.C:
-		return nil, "", fmt.Errorf("%s does not start: %s", name, p.errs)
+		return nil, "", fmt.Errorf("%s does not start: %s", name, p.stderr())
 	case <-ctx.Done():
 		return nil, "", ctx.Err()
 	}
@@ -106,7 +90,7 @@ func (p *process) end(sig syscall.Signal) error {
 	case <-timer.C:
 		_ = p.cmd.Process.Kill() // the error below reports it
 		<-p.exited
-		return fmt.Errorf("process %d did not end: %s", p.pid(), p.errs)
+		return fmt.Errorf("process %d did not end: %s", p.pid(), p.stderr())
 	}
 }
 
@@ -147,7 +131,7 @@ func (d *demo) until(ctx context.Context, limit time.Duration, what string, ask 
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("there was no %s within %s: %s", what, limit, d.host.errs)
+			return fmt.Errorf("there was no %s within %s: %s", what, limit, d.host.stderr())
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):

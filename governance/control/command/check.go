@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/shadow"
-	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/cli"
 )
 
 type checkOptions struct {
@@ -29,7 +29,7 @@ type checkOptions struct {
 	LogLevel string `flag:"log-level" default:"warn" usage:"trace, debug, info, warn or error" values:"trace,debug,info,warn,error"`
 
 	w   World
-	set *flags.Set
+	set *cli.Flags
 }
 
 func checkCommand(w World) *cobra.Command {

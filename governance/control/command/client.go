@@ -20,9 +20,9 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
-	"github.com/assay-run/assay/host/base/flags"
 )
 
 // controlOption is the flag of commands that ask a plane.
@@ -42,7 +42,7 @@ const (
 	maxAnswer = 64 << 20
 )
 
-func newClient(set *flags.Set, base string) (*client, error) {
+func newClient(set *cli.Flags, base string) (*client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, usagef("%s: %q is not an address such as http://127.0.0.1:8010",
@@ -211,7 +211,7 @@ type signing struct {
 	JSON   bool   `flag:"json" usage:"print the plane's receipt as JSON, of an approval with the plan; what people read goes to the error stream"`
 
 	w    World
-	set  *flags.Set
+	set  *cli.Flags
 	plan *promotion.Plan // what was shown, nil where it was none
 }
 

@@ -21,10 +21,9 @@ import (
 
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/flags"
-	"github.com/assay-run/assay/host/base/terminal"
 )
 
 // The exit codes.
@@ -75,7 +74,7 @@ func (e *unreachable) Error() string {
 
 // Run runs a command line and returns its exit code.
 func Run(ctx context.Context, args []string, w World) int {
-	w.Out, w.Err = terminal.New(w.Out), terminal.New(w.Err)
+	w.Out, w.Err = cli.NewWriter(w.Out), cli.NewWriter(w.Err)
 	ran := false
 	root := &cobra.Command{
 		Use: "governance", Short: "Records candidate bundles and decides how far each may go",
@@ -123,9 +122,9 @@ func Run(ctx context.Context, args []string, w World) int {
 
 // bind declares the flags of a command as the tagged fields of its options. Before the command runs, what
 // no flag gives is taken from its variable, and values that are none are refused.
-func bind(cmd *cobra.Command, w World, options any) *flags.Set {
-	set := flags.Bind(cmd, options)
-	for _, f := range set.Flags {
+func bind(cmd *cobra.Command, w World, options any) *cli.Flags {
+	set := cli.BindFlags(cmd, options)
+	for _, f := range set.All {
 		values := f.Values
 		if f.Complete != "" {
 			values = strings.Split(f.Complete, ",")
@@ -154,7 +153,7 @@ type stateOption struct {
 }
 
 // dir is the folder of the plane: the one that is named, else the nearest.
-func (o *stateOption) dir(set *flags.Set) string {
+func (o *stateOption) dir(set *cli.Flags) string {
 	if set.Source("state-dir") == "" {
 		return filepath.Join(file.FindState("."), "governance")
 	}
@@ -162,7 +161,7 @@ func (o *stateOption) dir(set *flags.Set) string {
 }
 
 // place is where the plane keeps its log.
-func (o *stateOption) place(set *flags.Set) store.Place {
+func (o *stateOption) place(set *cli.Flags) store.Place {
 	return store.Place{Dir: o.dir(set), Database: o.Database}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/assay-run/assay/governance/ledger/verify"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/base/bucket"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/field"
-	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -33,7 +33,7 @@ type verifyOptions struct {
 	Quorum    int      `flag:"witness-quorum" usage:"how many of the witnesses must have cosigned (default all)"`
 
 	w   World
-	set *flags.Set
+	set *cli.Flags
 }
 
 func verifyCommand(w World) *cobra.Command {
@@ -194,7 +194,7 @@ func rebuildCommand(w World) *cobra.Command {
 		Check  bool `flag:"check" usage:"change nothing; exit 1 on a difference"`
 		Accept bool `flag:"accept-checkpoints" usage:"make a lost checkpoints.log anew from the log as it is"`
 	}
-	var set *flags.Set
+	var set *cli.Flags
 	cmd := &cobra.Command{
 		Use: "rebuild", Short: "Make what follows from the log again; no plane may be running",
 		Args: cobra.NoArgs,

@@ -53,10 +53,10 @@ func (o *hostedOptions) sign(cmd *cobra.Command, id string) error {
 		return refusef("RUN_NOT_FOUND: %s is no paper, canary or live run of the bundle: pack it again with "+
 			"the run (lab candidate pack)", o.Run)
 	}
-	said := bundle.HostedRun{RunID: o.Run, ReportSHA256: runs[i].ReportSHA256,
+	hosted := bundle.HostedRun{RunID: o.Run, ReportSHA256: runs[i].ReportSHA256,
 		MetadataSHA256: runs[i].MetadataSHA256}
 	for _, f := range []struct{ name, sha256 string }{
-		{evidence.ReportName, said.ReportSHA256}, {evidence.MetadataName, said.MetadataSHA256},
+		{evidence.ReportName, hosted.ReportSHA256}, {evidence.MetadataName, hosted.MetadataSHA256},
 	} {
 		path := filepath.Join(o.StateDir, "runs", o.Run, f.name)
 		text, err := os.ReadFile(path)
@@ -72,9 +72,9 @@ func (o *hostedOptions) sign(cmd *cobra.Command, id string) error {
 				"changed, or the run is of another service", path)
 		}
 	}
-	said.Common = o.common(sub)
+	hosted.Common = o.common(sub)
 	if err := o.confirm("Sign that this service made " + o.Run + "?"); err != nil {
 		return err
 	}
-	return o.post(cmd.Context(), c, sub, bundle.TypeRun, said, key)
+	return o.post(cmd.Context(), c, sub, bundle.TypeRun, hosted, key)
 }

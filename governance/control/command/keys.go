@@ -16,9 +16,9 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/flags"
 )
 
 // passphraseOption is the flag of all commands that open private keys.
@@ -147,7 +147,7 @@ func keysShow(w World) *cobra.Command {
 		stateOption
 		jsonOption
 	}
-	var set *flags.Set
+	var set *cli.Flags
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show this plane's public keys", Args: cobra.NoArgs,
 		Long: "Shows the name and the public keys of the log in the state folder, also while a plane " +
@@ -196,7 +196,7 @@ type trustOptions struct {
 
 func keysTrust(w World) *cobra.Command {
 	o := &trustOptions{}
-	var set *flags.Set
+	var set *cli.Flags
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Enter a key in trust.json, with a higher version; send the plane a SIGHUP then",
 		Args: cobra.NoArgs,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/postgres"
 )
 
@@ -21,7 +21,7 @@ type migrateOptions struct {
 
 func migrateCommand(w World) *cobra.Command {
 	o := &migrateOptions{}
-	var set *flags.Set
+	var set *cli.Flags
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Copy the log to another database; no plane may be running",
 		Args: cobra.NoArgs,
@@ -55,7 +55,7 @@ func migrateCommand(w World) *cobra.Command {
 }
 
 // places are the state folder, and the databases, "" for the file in the folder.
-func (o *migrateOptions) places(set *flags.Set) (dir, from, to string, err error) {
+func (o *migrateOptions) places(set *cli.Flags) (dir, from, to string, err error) {
 	if o.From == "" || o.To == "" {
 		return "", "", "", usagef(
 			"--from and --to: name for each a state folder or postgres://user@host:5432/name")

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/cli"
 )
 
 func portfolioCommand(w World) *cobra.Command {
@@ -16,7 +16,7 @@ func portfolioCommand(w World) *cobra.Command {
 		controlOption
 		jsonOption
 	}
-	var set *flags.Set
+	var set *cli.Flags
 	cmd := &cobra.Command{
 		Use: "portfolio", Short: "Show how what is active goes together", Args: cobra.NoArgs,
 		Long: "Shows correlations, common drawdowns and shares of risk of the active revisions, by the " +

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
-	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/cli"
 )
 
 // rotateOptions are the flags of governance keys rotate.
@@ -26,7 +26,7 @@ type rotateOptions struct {
 
 func keysRotate(w World) *cobra.Command {
 	o := &rotateOptions{}
-	var set *flags.Set
+	var set *cli.Flags
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Change the keys of this plane's log; no plane may be running",
 		Args: cobra.NoArgs,

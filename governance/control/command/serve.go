@@ -25,9 +25,9 @@ import (
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/bucket"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
-	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/base/translog"
 )
@@ -71,7 +71,7 @@ type serveConfig struct {
 
 func serveCommand(w World) *cobra.Command {
 	var o serveOptions
-	var set *flags.Set
+	var set *cli.Flags
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the control plane", Args: cobra.NoArgs,
 		Long: "Run the control plane until a signal ends it. SIGHUP reads policy and trust again.\n" +
@@ -93,7 +93,7 @@ func serveCommand(w World) *cobra.Command {
 }
 
 // config checks the options. A refusal names the flag or the variable that is to blame.
-func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err error) {
+func (o *serveOptions) config(set *cli.Flags, w World) (cfg serveConfig, err error) {
 	bad := func(flag, format string, args ...any) error {
 		return usagef("%s: "+format, append([]any{set.Source(flag)}, args...)...)
 	}

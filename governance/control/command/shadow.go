@@ -18,9 +18,9 @@ import (
 
 	planeclient "github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/shadow"
+	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/flags"
 )
 
 type shadowOptions struct {
@@ -37,7 +37,7 @@ type shadowOptions struct {
 	LogLevel string `flag:"log-level" default:"warn" usage:"trace, debug, info, warn or error" values:"trace,debug,info,warn,error"`
 
 	w   World
-	set *flags.Set
+	set *cli.Flags
 }
 
 func shadowCommand(w World) *cobra.Command {
@@ -94,7 +94,7 @@ func (o *shadowOptions) run(ctx context.Context) (err error) {
 }
 
 // openSigner reads the key of a worker, and finds its plane.
-func openSigner(w World, set *flags.Set, keyFile, url string) (crypto.Signer, *planeclient.Client, error) {
+func openSigner(w World, set *cli.Flags, keyFile, url string) (crypto.Signer, *planeclient.Client, error) {
 	if keyFile == "" {
 		return nil, nil, usagef("--key is missing: a private key to which trust.json gives the role shadow " +
 			"(governance keys new NAME, governance keys trust --role shadow)")
@@ -115,7 +115,7 @@ func newLogger(w World, name, level string) hclog.Logger {
 }
 
 // openStage opens a stage in the folder of --artifact-root: the one that is named, else the nearest.
-func openStage(ctx context.Context, w World, set *flags.Set, o shadow.Options,
+func openStage(ctx context.Context, w World, set *cli.Flags, o shadow.Options,
 	open func(context.Context, shadow.Options) (*shadow.Stage, error)) (_ *shadow.Stage, err error) {
 	if set.Source("artifact-root") == "" {
 		o.Root = file.FindState(".")

@@ -54,9 +54,9 @@ func readCandidate(f File) (*candidate, error) {
 	for _, v := range doc.list("artifacts") {
 		if a, ok := v.(map[string]any); ok {
 			a := document(a)
-			required, said := a["required"].(bool)
+			required, stated := a["required"].(bool)
 			c.artifacts = append(c.artifacts,
-				artifact{a.text("name"), a.text("sha256"), a.count("size"), required || !said})
+				artifact{a.text("name"), a.text("sha256"), a.count("size"), required || !stated})
 		}
 	}
 	if _, refused := bundle.Decode(f.Data); refused != nil && !slices.Contains(ownSteps, refused.Code) {
@@ -274,8 +274,8 @@ func (v *verifier) judge(c *candidate, text []byte, signed *dsse.Signed,
 // madeAt is when a statement reports that it was made. A signature of the bundle has no
 // time: it is judged at the time of the request that it goes with.
 func madeAt(signed *dsse.Signed, c *candidate) time.Time {
-	if said, refused := bundle.ReadStatement(signed.Payload); refused == nil && said.Common != nil {
-		return document{"made_at": said.Common.MadeAt}.must("made_at")
+	if stated, refused := bundle.ReadStatement(signed.Payload); refused == nil && stated.Common != nil {
+		return document{"made_at": stated.Common.MadeAt}.must("made_at")
 	}
 	return c.doc.object("seal_request").must("requested_at")
 }

@@ -49,11 +49,11 @@ func (f *follower) entry(at int64, e ledger.Entry) error {
 	predicate := st.object("predicate")
 	switch dsse.PermanentType(st.text("predicateType")) {
 	case translog.TypeRotation:
-		said, read := &translog.Rotation{}, &field.Reader{}
-		if read.Struct(map[string]any(predicate), "/predicate", said); read.Failed() {
+		rotation, read := &translog.Rotation{}, &field.Reader{}
+		if read.Struct(map[string]any(predicate), "/predicate", rotation); read.Failed() {
 			return read.Err()
 		}
-		next, err := f.ring.Rotate(at, said)
+		next, err := f.ring.Rotate(at, rotation)
 		if err != nil {
 			return err
 		}

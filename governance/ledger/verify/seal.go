@@ -50,15 +50,15 @@ type statement struct {
 }
 
 func readStatement(payload []byte) (*statement, error) {
-	said, refused := bundle.ReadStatement(payload)
+	parsed, refused := bundle.ReadStatement(payload)
 	if refused != nil {
 		return nil, refused
 	}
-	predicate, err := parse(said.Statement.Predicate)
+	predicate, err := parse(parsed.Statement.Predicate)
 	if err != nil {
 		return nil, fmt.Errorf("predicate: %w", err)
 	}
-	return &statement{said, predicate}, nil
+	return &statement{parsed, predicate}, nil
 }
 
 // checkSeal takes the steps of one seal.

@@ -327,8 +327,8 @@ func (q *queue) heard(c counted) {
 	q.used = max(q.used, c.weight)
 	for i := range q.windows {
 		w := &q.windows[i]
-		n, said := c.orders[w.span]
-		if !said {
+		n, listed := c.orders[w.span]
+		if !listed {
 			continue
 		}
 		if w.roll(now); w.span < time.Hour {

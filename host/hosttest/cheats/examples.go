@@ -159,11 +159,11 @@ func Worked() string {
 		}
 		fmt.Fprintf(&b, "\n**%s, `%s`.** %s On hours of %s, %s to %s: %s.\n\n", r.ID, r.Play.Strategy, e.Does,
 			market, r.Play.From, r.Play.To, r.Play.Overall)
-		for i, said := range e.Says {
+		for i, line := range e.Says {
 			if i > 0 {
 				b.WriteString(">\n")
 			}
-			fmt.Fprintf(&b, "> %s\n", said)
+			fmt.Fprintf(&b, "> %s\n", line)
 		}
 		if e.Varies {
 			b.WriteString("> The numbers differ each time.\n")

@@ -185,12 +185,22 @@ func partialFills(x *examiner) {
 	s := x.open()
 	x.fault(FaultSplit, "3")
 	q := s.limit(110)
+	base, quote := q.Symbol.Base(), q.Symbol.Quote()
+	want := map[string]decimal.Decimal{base: s.free(base), quote: s.free(quote)}
 	s.submit(q)
 	s.filled(q)
 	list := s.fills(ref(q))
 	if len(list) != 3 {
 		x.Errorf("%d fills, want 3", len(list))
 	}
+	for _, f := range list {
+		want[base] = sum(s, want[base], f.Quantity)
+		want[quote] = sum(s, want[quote], product(s, f.Price, f.Quantity).Neg())
+		want[f.FeeAsset] = sum(s, want[f.FeeAsset], f.Fee.Neg())
+	}
+	s.until("the balances that the fills make", func() bool {
+		return s.free(base).Cmp(want[base]) == 0 && s.free(quote).Cmp(want[quote]) == 0
+	})
 	s.until("the fills on the stream", func() bool {
 		seen := map[string]bool{}
 		for _, e := range s.seen.events() {
@@ -224,10 +234,10 @@ func refusedSubscription(x *examiner) {
 		return // it found out at once
 	}
 	defer conn.Close(x.Context(), false)
-	said := make(chan error, 1)
-	go func() { said <- conn.StreamAccount(x.Context(), func(exchange.AccountEvent) {}) }()
+	ended := make(chan error, 1)
+	go func() { ended <- conn.StreamAccount(x.Context(), func(exchange.AccountEvent) {}) }()
 	select {
-	case err := <-said:
+	case err := <-ended:
 		if err == nil {
 			x.Error("a subscription that was refused ended without an error")
 		}
@@ -338,8 +348,8 @@ func leaseLoss(x *examiner) {
 func noSecret(x *examiner) {
 	x.credentials()
 	s := x.open()
-	var said []string
-	note := func(what ...any) { said = append(said, fmt.Sprintf("%+v", what)) }
+	var noted []string
+	note := func(what ...any) { noted = append(noted, fmt.Sprintf("%+v", what)) }
 	submit := func() {
 		r, o := s.Submit(x.Context(), s.limit(80))
 		note(r, o)
@@ -373,7 +383,7 @@ func noSecret(x *examiner) {
 	}
 	c := s.req.Config
 	for _, secret := range []string{c.APIKey.Reveal(), c.Secret.Reveal(), c.Password.Reveal()} {
-		for _, line := range said {
+		for _, line := range noted {
 			if len(secret) >= 6 && strings.Contains(line, secret) {
 				x.Errorf("a credential in %s", strings.ReplaceAll(line, secret, "..."))
 			}

@@ -80,6 +80,7 @@ var bugs = map[string][]int{
 	"foreign fills":       {53},
 	"silent refusal":      {56},
 	"last fill only":      {54, 61},
+	"frozen balances":     {54},
 	"part is whole":       {62},
 	"open is untouched":   {63},
 	"deaf while sending":  {64},

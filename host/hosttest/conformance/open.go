@@ -107,14 +107,14 @@ func unknownKey(x *examiner) {
 	d := x.description()
 	for _, text := range []string{`{"urls":{"api":"http://evil"}}`, `{"proxy":"socks"}`, `{"apiKey":5}`, `{"rateLimit":-1}`, `[]`} {
 		_, err := exchange.DecodeConfig(d.ConfigSchema, []byte(text))
-		var misfit *exchange.ConfigError
-		if !errors.As(err, &misfit) {
+		var bad *exchange.ConfigError
+		if !errors.As(err, &bad) {
 			x.Errorf("%s: %v", text, err)
 			continue
 		}
 		for _, word := range []string{"urls", "evil", "proxy", "socks"} {
-			if strings.Contains(misfit.Error(), word) {
-				x.Errorf("%s is repeated: %v", text, misfit)
+			if strings.Contains(bad.Error(), word) {
+				x.Errorf("%s is repeated: %v", text, bad)
 			}
 		}
 	}
@@ -481,7 +481,7 @@ func (s *session) checkStream(symbol market.Symbol, gaps bool) {
 
 // troubled disturbs the stream and requires candles afterwards as before, or a word
 // about what is missing.
-func (x *examiner) troubled(what string, said bool) {
+func (x *examiner) troubled(what string, reported bool) {
 	s := x.open()
 	s.some(s.symbol(), 3)
 	before := len(s.seen.candleEvents())
@@ -494,12 +494,12 @@ func (x *examiner) troubled(what string, said bool) {
 		}
 		return false
 	}
-	if said {
+	if reported {
 		s.until("a word about the stream", told)
 	}
 	s.some(s.symbol(), len(s.seen.candlesOf(s.symbol()))+4)
-	s.checkStream(s.symbol(), said)
-	if !said && told() {
+	s.checkStream(s.symbol(), reported)
+	if !reported && told() {
 		x.Errorf("%s is no reason to speak of a gap", what)
 	}
 }

@@ -359,12 +359,13 @@ func (v *refVenue) trade(o *exchange.Order, price, quantity decimal.Decimal) {
 	if o.Status = exchange.OrderPartiallyFilled; o.CumQuantity.Cmp(o.Quantity) >= 0 {
 		o.Status = exchange.OrderFilled
 	}
-	base := o.Symbol.Base()
-	if o.Side == market.Buy {
-		v.free[base] = must(v.free[base].Add(quantity))
-	} else {
-		v.free[base] = must(v.free[base].Sub(quantity))
+	base, quote, paid := o.Symbol.Base(), o.Symbol.Quote(), must(price.Mul(quantity))
+	if o.Side == market.Sell {
+		quantity, paid = quantity.Neg(), paid.Neg()
 	}
+	v.free[base] = must(v.free[base].Add(quantity))
+	v.free[quote] = must(v.free[quote].Sub(paid))
+	v.free[asset] = must(v.free[asset].Sub(f.Fee))
 	v.push(false, *o)
 	v.push(false, f)
 }

@@ -10,9 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assay-run/assay/host/hosttest"
 )
 
 // service is a running assay.
@@ -24,28 +25,14 @@ type service struct {
 	exited chan struct{}
 }
 
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
+type logs struct{ hosttest.Buffer }
 
 func (l *logs) from(at int) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()[min(at, l.b.Len()):]
+	text := l.String()
+	return text[min(at, len(text)):]
 }
 
-func (l *logs) size() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Len()
-}
+func (l *logs) size() int { return len(l.String()) }
 
 // start starts the service; false reports whether it ended instead of listening.
 func (s *stage) start() bool {

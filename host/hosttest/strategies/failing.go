@@ -11,34 +11,34 @@ import (
 	sdk "github.com/assay-run/assay/plugin-sdk"
 )
 
-// misdeeds are how a misfit fails. Stuck leaves its process id on stderr.
-var misdeeds = map[string]func(sdk.View, misfitParams) (sdk.Intents, error){
-	"panics": func(_ sdk.View, p misfitParams) (sdk.Intents, error) { return deep(p.At) },
-	"errs":   func(sdk.View, misfitParams) (sdk.Intents, error) { return nil, errors.New("no more") },
-	"exits": func(sdk.View, misfitParams) (sdk.Intents, error) {
+// faults are how a faulty strategy fails. Stuck leaves its process id on stderr.
+var faults = map[string]func(sdk.View, faultyParams) (sdk.Intents, error){
+	"panics": func(_ sdk.View, p faultyParams) (sdk.Intents, error) { return deep(p.At) },
+	"errs":   func(sdk.View, faultyParams) (sdk.Intents, error) { return nil, errors.New("no more") },
+	"exits": func(sdk.View, faultyParams) (sdk.Intents, error) {
 		fmt.Fprintln(os.Stderr, "last words")
 		os.Exit(3)
 		return nil, nil
 	},
-	"blocks": func(sdk.View, misfitParams) (sdk.Intents, error) {
+	"blocks": func(sdk.View, faultyParams) (sdk.Intents, error) {
 		fmt.Fprintln(os.Stderr, "blocked for good")
 		time.Sleep(time.Hour)
 		return nil, nil
 	},
-	"stuck": func(sdk.View, misfitParams) (sdk.Intents, error) {
+	"stuck": func(sdk.View, faultyParams) (sdk.Intents, error) {
 		fmt.Fprintln(os.Stderr, os.Getpid())
 		select {}
 	},
-	"nan": func(sdk.View, misfitParams) (sdk.Intents, error) {
+	"nan": func(sdk.View, faultyParams) (sdk.Intents, error) {
 		return sdk.Buy(sdk.Quantity(math.NaN())), nil
 	},
-	"prints": func(sdk.View, misfitParams) (sdk.Intents, error) {
+	"prints": func(sdk.View, faultyParams) (sdk.Intents, error) {
 		fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
 		return nil, errors.New(strings.Join(os.Environ(), " "))
 	},
 }
 
-type misfitParams struct {
+type faultyParams struct {
 	At    int     `param:"at" default:"137" min:"0" max:"1000000" doc:"Candle at which it happens"`
 	Above float64 `param:"above" default:"0" min:"0" doc:"Close above which it happens, 0: at the candle"`
 	Size  float64 `param:"size" default:"0.5" above:"0" max:"1" doc:"Share of the cash"`
@@ -64,19 +64,19 @@ func mended() bool {
 	return err == nil && string(end) == mark
 }
 
-// misfit buys at the third candle and misbehaves later.
-type misfit struct {
-	misfitParams
-	act    func(sdk.View, misfitParams) (sdk.Intents, error)
+// faulty buys at the third candle and misbehaves later.
+type faulty struct {
+	faultyParams
+	act    func(sdk.View, faultyParams) (sdk.Intents, error)
 	mended bool
 }
 
-func (m *misfit) OnCandle(v sdk.View) (sdk.Intents, error) {
+func (m *faulty) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch {
 	case m.mended && v.Index() > 2:
 	case m.Above > 0 && v.Candle().Close > m.Above && v.Index() >= 20,
 		m.Above == 0 && v.Index() == int64(m.At):
-		return m.act(v, m.misfitParams)
+		return m.act(v, m.faultyParams)
 	case v.Index() == 2:
 		return sdk.Buy(sdk.CashFraction(m.Size)).StopLoss(sdk.Percent(0.9)), nil
 	}

@@ -125,25 +125,25 @@ func (s *warm) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return nil, nil
 }
 
-type seerParams struct {
+type recognizerParams struct {
 	By string `param:"by" default:"price" enum:"price,year,name" doc:"What it knows the market by"`
 }
 
-// seer is a crosser that dares less where a market is not the one that it knows.
-type seer struct {
+// recognizer is a crosser that dares less where a market is not the one that it knows.
+type recognizer struct {
 	*crosser
 	by string
 }
 
-func newSeer(p seerParams) (sdk.Strategy, error) {
+func newRecognizer(p recognizerParams) (sdk.Strategy, error) {
 	s, err := newCrosser(crosserParams{Fast: 5, Slow: 15, Size: 0.5})
 	if err != nil {
 		return nil, err
 	}
-	return &seer{s.(*crosser), p.By}, nil
+	return &recognizer{s.(*crosser), p.By}, nil
 }
 
-func (s *seer) OnCandle(v sdk.View) (sdk.Intents, error) {
+func (s *recognizer) OnCandle(v sdk.View) (sdk.Intents, error) {
 	known := map[string]bool{
 		"price": v.Candle().Close < 1e5,
 		"year":  v.Time().Before(time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC)),

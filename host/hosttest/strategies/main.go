@@ -66,7 +66,7 @@ func plugins() list {
 	// They know what they must not know, or need more history than they ask for.
 	add(l, "since", newSince, sdk.Spec{})
 	add(l, "warm", newWarm, sdk.Spec{})
-	add(l, "seer", newSeer, sdk.Spec{Supports: sdk.Supports{ScaleFree: true}})
+	add(l, "recognizer", newRecognizer, sdk.Spec{Supports: sdk.Supports{ScaleFree: true}})
 	for _, s := range cheats.Strategies(bundled) {
 		l.put(s.Name, s.Main)
 	}
@@ -81,8 +81,8 @@ func plugins() list {
 	// They fail: maker before its first candle.
 	add(l, "maker", newMaker, sdk.Spec{})
 	add(l, "crasher", newCrasher, sdk.Spec{})
-	for name, act := range misdeeds {
-		made := func(p misfitParams) (sdk.Strategy, error) { return &misfit{p, act, mended()}, nil }
+	for name, act := range faults {
+		made := func(p faultyParams) (sdk.Strategy, error) { return &faulty{p, act, mended()}, nil }
 		add(l, name, made, sdk.Spec{})
 	}
 	return l

@@ -11,7 +11,7 @@ import (
 
 // TestMarketOrderTakesLevels: a market order is filled in the answer, level by level, and the sums agree.
 func TestMarketOrderTakesLevels(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	_, ask := d.best("BTCUSDT")
 	o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.2")
 	fills, _ := o["fills"].([]any)
@@ -49,7 +49,7 @@ func TestMarketOrderTakesLevels(t *testing.T) {
 
 // TestQuoteAmount: an amount of money buys what it pays for, on the step.
 func TestQuoteAmount(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	o := d.done("POST order?symbol=DOGEUSDT&side=BUY&type=MARKET&quoteOrderQty=3000")
 	spent, quantity := number(t, o["cummulativeQuoteQty"]), number(t, o["executedQty"])
 	if o["status"] != "FILLED" || spent > 3000 || spent < 2999 || quantity != math.Trunc(quantity) ||
@@ -61,7 +61,7 @@ func TestQuoteAmount(t *testing.T) {
 // TestImmediateOrCancel: an IOC takes what there is and expires with the rest, a FOK takes all or nothing,
 // and a market order that empties the book expires.
 func TestImmediateOrCancel(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Cash: "1000000"})
+	d := openClient(t, testvenue.Options{Cash: "1000000"})
 	w := d.account()
 	for _, c := range []struct{ tif, quantity, status string }{
 		{"IOC", "1", "EXPIRED"}, {"FOK", "1", "EXPIRED"}, {"IOC", "0.001", "FILLED"},
@@ -98,7 +98,7 @@ func TestImmediateOrCancel(t *testing.T) {
 
 // TestMakerMayNotTake: a LIMIT_MAKER that crosses is refused, one that does not rests.
 func TestMakerMayNotTake(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	bid, ask := d.best("BTCUSDT")
 	order := "POST order?symbol=BTCUSDT&side=BUY&type=LIMIT_MAKER&quantity=0.01&price="
 	d.refused(order+price(ask, 2), -2010, "immediately match and take")
@@ -110,7 +110,7 @@ func TestMakerMayNotTake(t *testing.T) {
 // TestRestingOrderFillsByParts: an order that the market touches is filled a little with each move, one that
 // the market goes through is filled whole.
 func TestRestingOrderFillsByParts(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Cash: "100000"})
+	d := openClient(t, testvenue.Options{Cash: "100000"})
 	bid, _ := d.best("BTCUSDT")
 	at := price(math.Round(bid*99)/100, 2)
 	o := d.done(
@@ -145,7 +145,7 @@ func TestRestingOrderFillsByParts(t *testing.T) {
 
 // TestRemainderRests: what a limit order does not get at once rests on the book, and is seen there.
 func TestRemainderRests(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Cash: "100000"})
+	d := openClient(t, testvenue.Options{Cash: "100000"})
 	_, ask := d.best("BTCUSDT")
 	o := d.done(
 		"POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=1&timeInForce=GTC&icebergQty=0.2&price=" +
@@ -165,7 +165,7 @@ func TestRemainderRests(t *testing.T) {
 
 // TestStopOnTheWay: the market triggers stops where they are, and the first of a pair ends the other.
 func TestStopOnTheWay(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	w := d.account()
 	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.02")
 	w.events(3)
@@ -210,7 +210,7 @@ func TestStopOnTheWay(t *testing.T) {
 
 // TestHalfFilledPair: a fill of one leg, however small, ends the other.
 func TestHalfFilledPair(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Cash: "100000"})
+	d := openClient(t, testvenue.Options{Cash: "100000"})
 	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1")
 	bid, _ := d.best("BTCUSDT")
 	at := price(math.Round(bid*102)/100, 2)
@@ -231,7 +231,7 @@ func TestSelfTrade(t *testing.T) {
 	for mode, want := range map[string][2]string{"": {"EXPIRED_IN_MATCH", "FILLED"},
 		"EXPIRE_TAKER": {"NEW", "EXPIRED_IN_MATCH"},
 		"EXPIRE_BOTH":  {"EXPIRED_IN_MATCH", "EXPIRED_IN_MATCH"}} {
-		d := openDesk(t, testvenue.Options{})
+		d := openClient(t, testvenue.Options{})
 		d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01")
 		d.do("move")
 		_, ask := d.best("BTCUSDT")
@@ -254,7 +254,7 @@ func TestSelfTrade(t *testing.T) {
 // TestTheSameOrdersAreTheSameTrades: the book is its seed.
 func TestTheSameOrdersAreTheSameTrades(t *testing.T) {
 	played := func(seed string) string {
-		d := openDesk(t, testvenue.Options{Seed: seed, Cash: "100000"})
+		d := openClient(t, testvenue.Options{Seed: seed, Cash: "100000"})
 		for i := range 12 {
 			symbol := []string{"BTCUSDT", "PEPEUSDT", "USDCUSDT"}[i%3]
 			d.done("POST order?symbol=" + symbol + "&side=BUY&type=MARKET&quoteOrderQty=" +
@@ -274,7 +274,7 @@ func TestTheSameOrdersAreTheSameTrades(t *testing.T) {
 
 // TestNastySymbols: each symbol trades on its own grid and keeps its sums.
 func TestNastySymbols(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Cash: "1000000"})
+	d := openClient(t, testvenue.Options{Cash: "1000000"})
 	for asset, amount := range map[string]string{"BNB": "100", "BTC": "3", "IDRT": "900000000"} {
 		d.do("balance", asset, amount)
 	}
@@ -322,7 +322,7 @@ func onGrid(x, grid float64) bool { return math.Abs(x/grid-math.Round(x/grid)) <
 // TestGap: over a gap a stop is filled where the market is then, a limit where it stood, and a stop with a
 // limit that was jumped over rests.
 func TestGap(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Cash: "100000"})
+	d := openClient(t, testvenue.Options{Cash: "100000"})
 	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.1")
 	bid, _ := d.best("BTCUSDT")
 	at := func(part float64) string { return price(math.Round(bid*part), 2) }

@@ -18,8 +18,8 @@ import (
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
-// desk speaks to a venue without any library: what is sent is what the test says.
-type desk struct {
+// rawClient speaks to a venue without any library: what is sent is what the test says.
+type rawClient struct {
 	*testing.T
 	*testvenue.Venue
 }
@@ -27,7 +27,7 @@ type desk struct {
 // object is an answer.
 type object = map[string]any
 
-func openDesk(t *testing.T, o testvenue.Options) desk {
+func openClient(t *testing.T, o testvenue.Options) rawClient {
 	t.Helper()
 	if o.History == 0 {
 		o.History = 60
@@ -36,11 +36,11 @@ func openDesk(t *testing.T, o testvenue.Options) desk {
 	if o.Start.IsZero() {
 		o.Start = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	return desk{t, start(t, o)}
+	return rawClient{t, start(t, o)}
 }
 
 // call makes a signed request, of "METHOD path?name=value&...".
-func (d desk) call(request string) (int, http.Header, any) {
+func (d rawClient) call(request string) (int, http.Header, any) {
 	d.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	path, query, _ := strings.Cut(path, "?")
@@ -51,7 +51,7 @@ func (d desk) call(request string) (int, http.Header, any) {
 	return d.send(method, path+"?"+query+"&signature="+hex.EncodeToString(mac.Sum(nil)))
 }
 
-func (d desk) send(method, path string) (int, http.Header, any) {
+func (d rawClient) send(method, path string) (int, http.Header, any) {
 	d.Helper()
 	req, err := http.NewRequestWithContext(d.Context(), method, d.URL()+"/api/v3/"+path, nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d desk) send(method, path string) (int, http.Header, any) {
 }
 
 // done makes a request that must succeed.
-func (d desk) done(request string) object {
+func (d rawClient) done(request string) object {
 	d.Helper()
 	status, _, out := d.call(request)
 	if status != 200 {
@@ -86,7 +86,7 @@ func (d desk) done(request string) object {
 }
 
 // many is done of a list.
-func (d desk) many(request string) []object {
+func (d rawClient) many(request string) []object {
 	d.Helper()
 	status, _, out := d.call(request)
 	rows, is := out.([]any)
@@ -102,7 +102,7 @@ func (d desk) many(request string) []object {
 }
 
 // refused makes a request that must be refused.
-func (d desk) refused(request string, code float64, text string) {
+func (d rawClient) refused(request string, code float64, text string) {
 	d.Helper()
 	_, _, out := d.call(request)
 	o, _ := out.(object)
@@ -112,7 +112,7 @@ func (d desk) refused(request string, code float64, text string) {
 }
 
 // public returns a request without key.
-func (d desk) public(path string) any {
+func (d rawClient) public(path string) any {
 	d.Helper()
 	var out any
 	if err := json.Unmarshal([]byte(get(d.T, d.URL()+"/api/v3/"+path)), &out); err != nil {
@@ -122,7 +122,7 @@ func (d desk) public(path string) any {
 }
 
 // do plays a script.
-func (d desk) do(action string, args ...string) {
+func (d rawClient) do(action string, args ...string) {
 	d.Helper()
 	if err := d.Do(testvenue.Script{Action: action, Args: args}); err != nil {
 		d.Fatal(err)
@@ -140,7 +140,7 @@ func number(t testing.TB, value any) float64 {
 }
 
 // best are the best bid and ask of a symbol.
-func (d desk) best(symbol string) (bid, ask float64) {
+func (d rawClient) best(symbol string) (bid, ask float64) {
 	d.Helper()
 	o, _ := d.public("ticker/bookTicker?symbol=" + symbol).(object)
 	return number(d, o["bidPrice"]), number(d, o["askPrice"])
@@ -150,11 +150,11 @@ func price(f float64, digits int) string { return strconv.FormatFloat(f, 'f', di
 
 // wire is a connection to the streams or to the WebSocket API.
 type wire struct {
-	desk
+	rawClient
 	ws *websocket.Conn
 }
 
-func (d desk) dial(path string) wire {
+func (d rawClient) dial(path string) wire {
 	d.Helper()
 	ws, resp, err := websocket.DefaultDialer.DialContext(d.Context(),
 		"ws"+strings.TrimPrefix(d.URL(), "http")+path, nil)
@@ -220,7 +220,7 @@ func (w wire) events(n int) []object {
 	return list
 }
 
-func (d desk) account() wire {
+func (d rawClient) account() wire {
 	d.Helper()
 	w := d.dial("/ws-api/v3")
 	if o := w.ask("userDataStream.subscribe.signature", object{}); o["status"] != 200.0 {

@@ -13,7 +13,7 @@ import (
 // TestOrderCounts: orders that do not trade are counted in headers and refused beyond the limit; those that
 // trade are not.
 func TestOrderCounts(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Orders: 4})
+	d := openClient(t, testvenue.Options{Orders: 4})
 	bid, _ := d.best("BTCUSDT")
 	limits := d.public("exchangeInfo?symbol=BTCUSDT").(object)["rateLimits"].([]any)
 	if len(limits) != 3 || limits[1].(object)["rateLimitType"] != "ORDERS" ||
@@ -61,7 +61,7 @@ func TestOrderCounts(t *testing.T) {
 
 // TestBanAfterThrottling: who goes on after 429 is banned.
 func TestBanAfterThrottling(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Weight: 45})
+	d := openClient(t, testvenue.Options{Weight: 45})
 	seen := map[int]int{}
 	for range 60 {
 		status, header, _ := d.send(http.MethodGet, "exchangeInfo?symbol=BTCUSDT")
@@ -79,7 +79,7 @@ func TestBanAfterThrottling(t *testing.T) {
 
 // TestOpenOrderLimits: the sixth order that waits for a trigger is refused.
 func TestOpenOrderLimits(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Orders: 1000, Cash: "1000000"})
+	d := openClient(t, testvenue.Options{Orders: 1000, Cash: "1000000"})
 	_, ask := d.best("BTCUSDT")
 	stop := "POST " +
 		"order?symbol=BTCUSDT&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=0.001&stopPrice=" +
@@ -93,7 +93,7 @@ func TestOpenOrderLimits(t *testing.T) {
 
 // TestParameters: what the exchange does not know, does not want or cannot read is refused by its own codes.
 func TestParameters(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	const market, limit = "POST order?symbol=BTCUSDT&side=BUY&type=MARKET",
 		"POST order?symbol=BTCUSDT&side=BUY&type=LIMIT"
 	for _, c := range []struct {
@@ -150,7 +150,7 @@ func TestParameters(t *testing.T) {
 
 // TestReferencePrice: limits of prices are about the average of five minutes and not about triggers.
 func TestReferencePrice(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	average := number(t, d.public("avgPrice?symbol=BTCUSDT").(object)["price"])
 	order := "POST order/test?symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price="
 	d.refused(order+price(average*5+1, 2), -1013, "PERCENT_PRICE_BY_SIDE")
@@ -169,7 +169,7 @@ func TestReferencePrice(t *testing.T) {
 
 // TestReads: what was done is found again by every read.
 func TestReads(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	bid, _ := d.best("BTCUSDT")
 	limit := func(id string, at float64) string {
 		return fmt.Sprintf(

@@ -10,7 +10,7 @@ import (
 
 // TestAccountEvents: the account hears of the assets that changed, once when all is done, and of lists.
 func TestAccountEvents(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	d.do("balance", "BNB", "1")
 	d.do("balance", "SOL", "1")
 	w := d.account()
@@ -41,7 +41,7 @@ func TestAccountEvents(t *testing.T) {
 
 // TestReportsRaceWithTheAnswer: a fill may be heard of before the order is answered, and after.
 func TestReportsRaceWithTheAnswer(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	w := d.account()
 	if err := d.Do(testvenue.Script{Match: "POST /api/v3/order", Action: "late_answer",
 		Args: []string{"300"}}); err != nil {
@@ -65,7 +65,7 @@ func TestReportsRaceWithTheAnswer(t *testing.T) {
 
 // TestFormingCandle: a candle changes every two seconds, closes once, and the history says the same.
 func TestFormingCandle(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	w := d.dial("/ws/btcusdt@kline_1m")
 	changes, last := map[string]bool{}, object{}
 	for i := range 30 {
@@ -99,7 +99,7 @@ func TestFormingCandle(t *testing.T) {
 
 // TestBookStream: a book kept from its differences is the one that is asked for.
 func TestBookStream(t *testing.T) {
-	d := openDesk(t, testvenue.Options{Cash: "100000"})
+	d := openClient(t, testvenue.Options{Cash: "100000"})
 	w := d.dial("/stream?streams=btcusdt@depth@100ms/btcusdt@trade/btcusdt@bookTicker")
 	d.do("move")
 	sides := map[string]map[any]any{}
@@ -157,7 +157,7 @@ func TestBookStream(t *testing.T) {
 
 // TestTickers: tickers, averages and trades agree with the candles.
 func TestTickers(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	for range 40 {
 		d.do("move")
 	}
@@ -190,7 +190,7 @@ func TestTickers(t *testing.T) {
 
 // TestOrdersOverWebSocket: an order placed and cancelled by the WebSocket API.
 func TestOrdersOverWebSocket(t *testing.T) {
-	d := openDesk(t, testvenue.Options{})
+	d := openClient(t, testvenue.Options{})
 	bid, _ := d.best("BTCUSDT")
 	w := d.dial("/ws-api/v3")
 	order := object{"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC",

@@ -166,7 +166,7 @@ func Start(o Options) (*Venue, error) {
 	}
 	m.open()
 	for i, address := range []string{o.Address, "127.0.0.1:0", o.ScriptAddress} {
-		handler := []http.Handler{v.server.handler(false), v.server.handler(true), v.desk()}[i]
+		handler := []http.Handler{v.server.handler(false), v.server.handler(true), v.scripts()}[i]
 		if err := v.listen(address, handler); err != nil {
 			return nil, errors.Join(err, v.Close())
 		}
@@ -285,8 +285,8 @@ func (v *Venue) Leap(minutes int) {
 // Do takes a script.
 func (v *Venue) Do(s Script) error { return v.director.do(s) }
 
-// desk takes scripts.
-func (v *Venue) desk() http.Handler {
+// scripts is the handler that takes scripts.
+func (v *Venue) scripts() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /scripts", func(w http.ResponseWriter, r *http.Request) {
 		var s Script

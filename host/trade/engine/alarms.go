@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -104,7 +104,7 @@ func AlarmTable() []alarm.Row {
 		{Code: order.CodeUnprotected, Severity: alarm.Critical},
 		{Code: order.CodeUnresolvedTooOld, Severity: alarm.Critical},
 		{Code: CodePositionsLeft, Severity: alarm.Error},
-		{Code: desk.CodeNotPlaced, Severity: alarm.Error},
+		{Code: oms.CodeNotPlaced, Severity: alarm.Error},
 		{Code: CodeBalanceDrift, Severity: alarm.Error},
 		{Code: order.CodeOverfill, Severity: alarm.Error},
 		{Code: order.CodeFillConflict, Severity: alarm.Error},
@@ -210,7 +210,7 @@ func (bk *bookkeeper) trackFate(id string, s order.Status) {
 		}
 	}
 	if s.Spec.Exit && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled) {
-		bk.clearAlarm(desk.CodeNotPlaced, string(s.Spec.Symbol))
+		bk.clearAlarm(oms.CodeNotPlaced, string(s.Spec.Symbol))
 	}
 }
 
@@ -277,12 +277,12 @@ func (e *Engine) AcknowledgeDrift(ctx context.Context) (string, error) {
 		if len(e.recon.off) == 0 {
 			return "", &Refused{"no_alarm", "There is no difference any more."}
 		}
-		said := driftText(e.recon.off)
+		drift := driftText(e.recon.off)
 		for _, asset := range slices.Sorted(maps.Keys(e.recon.off)) {
 			e.books.bookDifference(asset, e.recon.off[asset], false)
 		}
 		e.recon.clearDrift()
-		return "It is booked that " + said, nil
+		return "It is booked that " + drift, nil
 	})
 }
 

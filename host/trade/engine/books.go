@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -41,18 +41,18 @@ type updates struct {
 }
 
 // changeOrders lets the order manager do something and takes what follows from it.
-func (bk *bookkeeper) changeOrders(n note, f func() (desk.Result, error)) error {
+func (bk *bookkeeper) changeOrders(n note, f func() (oms.Result, error)) error {
 	r, err := bk.callOrders(f)
 	bk.applyEffects(n, r)
 	return err
 }
 
 // change is changeOrders for what the order manager cannot refuse.
-func (bk *bookkeeper) change(f func() desk.Result, source order.Source) {
-	_ = bk.changeOrders(note{source: source}, func() (desk.Result, error) { return f(), nil })
+func (bk *bookkeeper) change(f func() oms.Result, source order.Source) {
+	_ = bk.changeOrders(note{source: source}, func() (oms.Result, error) { return f(), nil })
 }
 
-func (bk *bookkeeper) callOrders(f func() (desk.Result, error)) (r desk.Result, err error) {
+func (bk *bookkeeper) callOrders(f func() (oms.Result, error)) (r oms.Result, err error) {
 	bk.withGate(func() {
 		bk.manager.Begin(max(bk.steps.index-1, 0), bk.now())
 		r, err = f()
@@ -74,7 +74,7 @@ func (bk *bookkeeper) now() market.Time { return max(bk.session.clock.Now(), bk.
 // applyEvent takes one event of an order.
 func (bk *bookkeeper) applyEvent(ev order.Event) error {
 	before := len(bk.batch.Events)
-	err := bk.changeOrders(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) {
+	err := bk.changeOrders(note{ev.Source, ev.Kind, ev.Result}, func() (oms.Result, error) {
 		return bk.manager.Apply(ev, time.Now())
 	})
 	if err == nil && len(bk.batch.Events) == before && ev.Result.Outcome != "" &&
@@ -128,7 +128,7 @@ func (bk *bookkeeper) noteOrder(o market.Order) {
 
 // applyEffects looks through what the order manager asks for: news go into the journal and to the limits, the
 // rest is to be done.
-func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
+func (bk *bookkeeper) applyEffects(n note, r oms.Result) {
 	booked := false
 	for _, f := range r.Effects {
 		switch f.Do {
@@ -284,9 +284,9 @@ func (bk *bookkeeper) markCommitted(events []journal.Event) {
 }
 
 // proposeOrder judges an order, writes it down and hands it to the book, which sends it.
-func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
+func (bk *bookkeeper) proposeOrder(p oms.Proposal) {
 	if code := bk.denyProposal(p); code != "" {
-		_ = bk.changeOrders(note{source: order.FromLocal}, func() (desk.Result, error) {
+		_ = bk.changeOrders(note{source: order.FromLocal}, func() (oms.Result, error) {
 			return bk.manager.Deny(p, code, time.Now())
 		})
 		return
@@ -312,7 +312,7 @@ func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 	if !bk.commitBatch(intents...) {
 		return // not written down, so it does not exist
 	}
-	err := bk.changeOrders(note{source: order.FromLocal}, func() (desk.Result, error) {
+	err := bk.changeOrders(note{source: order.FromLocal}, func() (oms.Result, error) {
 		return bk.manager.Commit(p, time.Now())
 	})
 	if err != nil && !bk.loop.stopped {
@@ -331,7 +331,7 @@ func (bk *bookkeeper) conditions() admission.Conditions {
 }
 
 // denyProposal returns why an order may not be written down; "" when it may.
-func (bk *bookkeeper) denyProposal(p desk.Proposal) string {
+func (bk *bookkeeper) denyProposal(p oms.Proposal) string {
 	c := bk.conditions()
 	if !bk.loop.stopped {
 		bk.judgeEquity()
@@ -342,7 +342,7 @@ func (bk *bookkeeper) denyProposal(p desk.Proposal) string {
 }
 
 // checkLimits judges an order by every limit and returns the code of the breach by which it is denied.
-func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
+func (bk *bookkeeper) checkLimits(s order.Spec, p oms.Proposal) risk.Code {
 	verdicts, allowed := bk.guard.Check(risk.Order{
 		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount,
 		LimitPrice: s.LimitPrice,
@@ -356,9 +356,9 @@ func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
 	return ""
 }
 
-// limitRoom returns the value that the limits leave for one more order.
-func (bk *bookkeeper) limitRoom(s market.Symbol, ofSymbol, ofAll dec) dec {
-	return bk.guard.Room(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
+// limitHeadroom returns the value that the limits leave for one more order.
+func (bk *bookkeeper) limitHeadroom(s market.Symbol, ofSymbol, ofAll dec) dec {
+	return bk.guard.Headroom(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
 }
 
 // ReasonNoOrder is why a start did not begin under whose limits no order is possible.
@@ -369,7 +369,7 @@ const ReasonNoOrder = "limits_allow_no_order"
 func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 	var list []map[string]any
 	for i, m := range bk.recon.markets {
-		least, most := m.MinNotional, bk.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
+		least, most := m.MinNotional, bk.guard.Headroom(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
 		for _, q := range [...]dec{m.MinQuantity, m.MarketMinQuantity, m.QuantityStep} {
 			least = least.Max(order.Times(q, price(i)))
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -289,7 +289,7 @@ func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(e
 		return c.Fills(ctx, symbol, from)
 	}, func(page exchange.Fills, asked time.Time, err error) {
 		if err == nil {
-			se.books.change(func() (r desk.Result) {
+			se.books.change(func() (r oms.Result) {
 				r, _ = se.books.manager.FillsPage(symbol, page, since, asked, time.Now())
 				return r
 			}, order.FromFills)

@@ -1,7 +1,7 @@
 // Package engine trades one live run on a connector: it takes candles and what happens to
 // the account, asks the strategy, and sends orders.
 //
-// One goroutine, the one in Run, owns all books: the Desk with its Book and Ledger, the
+// One goroutine, the one in Run, owns all books: the order manager with its Book and Ledger, the
 // Guard, and what goes into the journal. Whatever takes time happens elsewhere (calls of
 // the venue, the answer of the strategy, the two streams) and comes back as an event, so
 // that no fill waits for a slow strategy and no cancel for a slow venue.
@@ -14,7 +14,7 @@
 //   - the account stream is confirmed before any snapshot is read, and after it was
 //     interrupted no order leaves before the snapshots were read again.
 //
-// Who runs it (package live) knows the plugin and shows the results; it is reached through
+// Who runs it (package trade) knows the plugin and shows the results; it is reached through
 // Host. Everything that others read is changed with Config.Gate held.
 package engine
 
@@ -35,7 +35,7 @@ import (
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -76,7 +76,7 @@ type Engine struct {
 	unwritten error
 	stopped   bool // no step is taken any more
 	ticked    time.Time
-	bare      []desk.Gap // what had no exits when the run ended
+	bare      []oms.Gap // what had no exits when the run ended
 }
 
 // parts are the parts of a run, which know each other.
@@ -108,7 +108,7 @@ type session struct {
 type bookkeeper struct {
 	*parts
 	// The order manager exists from the snapshot on; others read it with the gate held.
-	manager   *desk.Manager
+	manager   *oms.Manager
 	rec       sim.Recorder
 	unsent    updates
 	counted   map[string]bool // orders that filled, for the limits
@@ -122,7 +122,7 @@ type bookkeeper struct {
 	shown     map[market.OrderID]int // place in orders
 	orders    []market.Order         // changed since the last commit
 	effects   []order.Effect
-	proposals []desk.Proposal
+	proposals []oms.Proposal
 }
 
 // New makes the engine of a run.
@@ -286,7 +286,7 @@ func (e *Engine) runTimers() {
 		return
 	}
 	if due := e.books.nextDue(); !due.IsZero() && !due.After(now) {
-		e.books.change(func() desk.Result { return e.books.manager.Due(now) }, order.FromLocal)
+		e.books.change(func() oms.Result { return e.books.manager.Due(now) }, order.FromLocal)
 	}
 	if !e.stopped {
 		e.books.recordVerdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))
@@ -423,8 +423,8 @@ type Config struct {
 	OnStop, OnShutdown OnStop
 	// Resume is what the start does about what earlier runs left on the account: Refuse if empty.
 	Resume Resume
-	// Unprotected is what becomes of a position whose exits cannot be placed: desk.Hold if empty.
-	Unprotected desk.Unprotected
+	// Unprotected is what becomes of a position whose exits cannot be placed: oms.Hold if empty.
+	Unprotected oms.Unprotected
 	// Orderly reports whether a cause of the end is a stop that was asked for.
 	Orderly func(error) bool
 	// Shutdown reports whether such a cause is the end of the service; nil: none is.

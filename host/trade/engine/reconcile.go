@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -173,7 +173,7 @@ func (rc *recon) readOrders(done func(error)) {
 	}, func(list []exchange.Order, asked time.Time, err error) {
 		if err == nil {
 			var foreign []exchange.Order
-			rc.books.change(func() (r desk.Result) {
+			rc.books.change(func() (r oms.Result) {
 				r, foreign = rc.books.manager.OpenList(list, asked, time.Now())
 				return r
 			}, order.FromList)

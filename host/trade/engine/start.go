@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -179,11 +179,11 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
-	books, err := desk.New(desk.Config{
+	books, err := oms.New(oms.Config{
 		RunID: sr.cfg.RunID, Symbols: sr.cfg.Symbols, Markets: sr.recon.markets,
 		OrderTypes: sr.cfg.Venue.OrderTypes, Cash: cash, Barrier: sr.session.barrier,
 		Conditions: sr.books.conditions,
-		Room:       sr.books.limitRoom, Seq: sr.sold, Unprotected: sr.cfg.Unprotected,
+		Headroom:   sr.books.limitHeadroom, Seq: sr.sold, Unprotected: sr.cfg.Unprotected,
 		Collar: sr.cfg.Limits.PriceCollar,
 	})
 	if err != nil {

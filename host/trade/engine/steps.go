@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -169,7 +169,7 @@ func (st *steps) takeStep(o feed.Offer) {
 	st.deciding, st.taken = true, o
 	st.noteCandles(i, s)
 	st.session.reportLink(0)
-	var results []desk.Result
+	var results []oms.Result
 	var view *View
 	st.books.withGate(func() {
 		st.books.manager.Begin(i, s.CloseTime)
@@ -271,7 +271,7 @@ func (st *steps) onDecision(v *View, intents []market.Intent, err error) {
 	if st.loop.stopped || st.loop.failure != nil {
 		return // the barrier fell first
 	}
-	var r desk.Result
+	var r oms.Result
 	st.books.withGate(func() {
 		st.books.manager.Begin(v.Step, v.CloseTime)
 		var refused []string
@@ -283,7 +283,7 @@ func (st *steps) onDecision(v *View, intents []market.Intent, err error) {
 		}
 		st.books.drainUpdates()
 	})
-	if bad, ok := errors.AsType[*desk.IntentError](err); ok {
+	if bad, ok := errors.AsType[*oms.IntentError](err); ok {
 		err = &sim.IntentError{Step: bad.Step, Index: bad.Index, Reason: bad.Reason}
 	}
 	if err != nil {

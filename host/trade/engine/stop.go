@@ -10,7 +10,7 @@ import (
 	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -79,7 +79,7 @@ func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
 			return fmt.Sprintf("%d entries are being cancelled", e.books.cancelEntries()), nil
 		}
 		found := false
-		e.books.change(func() (r desk.Result) {
+		e.books.change(func() (r oms.Result) {
 			r, found = e.books.manager.CancelOrder(id, time.Now())
 			return r
 		}, order.FromLocal)
@@ -99,7 +99,7 @@ func (bk *bookkeeper) pauseEntries() {
 }
 
 func (bk *bookkeeper) cancelEntries() (n int) {
-	bk.change(func() (r desk.Result) {
+	bk.change(func() (r oms.Result) {
 		r, n = bk.manager.CancelEntries(time.Now())
 		return r
 	}, order.FromLocal)
@@ -107,7 +107,7 @@ func (bk *bookkeeper) cancelEntries() (n int) {
 }
 
 func (bk *bookkeeper) closePosition(s market.Symbol) (held bool) {
-	bk.change(func() (r desk.Result) {
+	bk.change(func() (r oms.Result) {
 		r, held = bk.manager.Close(s, time.Now())
 		return r
 	}, order.FromLocal)
@@ -174,7 +174,7 @@ func (e *Engine) stopTrading(cause error) error {
 		return e.endError(cause)
 	}
 	e.failure = nil // what fails from here on does so by itself
-	e.books.change(func() desk.Result { return e.books.manager.Barrier(time.Now()) }, order.FromLocal)
+	e.books.change(func() oms.Result { return e.books.manager.Barrier(time.Now()) }, order.FromLocal)
 	failpoint.Point(failpoint.StopBarrier)
 	e.books.proposals = nil
 	e.cancelOrders(way)
@@ -197,7 +197,7 @@ func (e *Engine) stopTrading(cause error) error {
 func (e *Engine) protectFirst() {
 	e.books.guard.Raise(risk.Reason{Code: codeEnding, State: risk.Halted, Clears: risk.AtEnd,
 		Since: e.books.now(), Message: "the run is ending"})
-	gaps := func() (gaps []desk.Gap) {
+	gaps := func() (gaps []oms.Gap) {
 		e.books.withGate(func() { gaps = e.books.manager.Gaps(time.Now()) })
 		return gaps
 	}
@@ -258,7 +258,7 @@ func (e *Engine) wasRequested(cause error) bool {
 // once more: one that has filled belongs into the books.
 func (e *Engine) cancelOrders(way OnStop) {
 	if way != Leave {
-		e.books.change(func() desk.Result { return e.books.manager.CancelAll(time.Now()) }, order.FromLocal)
+		e.books.change(func() oms.Result { return e.books.manager.CancelAll(time.Now()) }, order.FromLocal)
 		return
 	}
 	for _, s := range e.books.manager.Book().Pending() {
@@ -309,7 +309,7 @@ func (e *Engine) awaitOrders(limit time.Duration, steps <-chan feed.Offer,
 // flattenPositions sells what is held, at the market.
 func (e *Engine) flattenPositions(limit time.Duration) []order.Status {
 	e.session.barrier.LetExits()
-	e.books.change(func() desk.Result { return e.books.manager.Flatten(time.Now()) }, order.FromLocal)
+	e.books.change(func() oms.Result { return e.books.manager.Flatten(time.Now()) }, order.FromLocal)
 	e.books.runEffects()
 	e.steps.taken.Answered()
 	return e.awaitOrders(limit, e.steps.offers, e.books.manager.Book().Pending)
@@ -370,7 +370,7 @@ func (e *Engine) Kept() string {
 func (e *Engine) Books() (Books, bool) { return Books{e.books.manager}, e.books.manager != nil }
 
 // Books are the books of a live run. They implement run.Books; call them with the gate held.
-type Books struct{ manager *desk.Manager }
+type Books struct{ manager *oms.Manager }
 
 // InitialCash returns the free quote balance at the start.
 func (b Books) InitialCash() dec { return b.manager.Ledger().Initial() }

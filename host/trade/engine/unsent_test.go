@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/order"
-	"github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/order/oms"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -235,9 +235,9 @@ func TestJudgedWithTheEquity(t *testing.T) {
 		b.at(0, limit(market.Buy, 50, 60))
 		b.start()
 		b.sleep(minute + 30*time.Second)
-		entry := desk.Proposal{
+		entry := oms.Proposal{
 			Specs: []order.Spec{{Symbol: btc, Side: market.Buy, Quantity: d("1"), Reference: d("100")}}}
-		exit := desk.Proposal{
+		exit := oms.Proposal{
 			Specs:   []order.Spec{{Symbol: btc, Side: market.Sell, Quantity: d("1"), Exit: true}},
 			Shrinks: true}
 		var before, after, leaving string

@@ -24,7 +24,7 @@
 // writes are still tried, for cancels go on and their outcome is worth having.
 //
 // The package imports digest, sqlite, file, failpoint and the market nouns.
-// The engine (package live) writes it and reads it.
+// The engine (package trade) writes it and reads it.
 package journal
 
 import (

@@ -41,7 +41,7 @@ var mutants = []mutant{
 	{"unknown not exposure", "state.go", "{ return s == Sent || s == Lost || s == Open || s == Partial }",
 		"{ return s == Sent || s == Open || s == Partial }", ""},
 	{"re-send without query", "state.go", "{Sent, Doubt, Lost},", "{Sent, Doubt, Intent},", ""},
-	{"seq reused", "desk/place.go", "\tpl.seq++\n", "\tif pl.seq == 0 {\n\t\tpl.seq++\n\t}\n", "./desk"},
+	{"seq reused", "oms/place.go", "\tpl.seq++\n", "\tif pl.seq == 0 {\n\t\tpl.seq++\n\t}\n", "./oms"},
 }
 
 // TestMutants edits a copy of the source and expects the tests, in their short form, to fail.

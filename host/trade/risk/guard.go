@@ -244,9 +244,9 @@ func (c *check) sizes() {
 		"all positions with all working orders")
 }
 
-// Room returns the largest value in quote that one more order of a symbol may have, beside orders of so much
-// that are about to be written down: of the symbol and of all.
-func (g *Guard) Room(symbol market.Symbol, a Account, ofSymbol, ofAll dec) dec {
+// Headroom returns the largest value in quote that one more order of a symbol may have, beside orders of so
+// much that are about to be written down: of the symbol and of all.
+func (g *Guard) Headroom(symbol market.Symbol, a Account, ofSymbol, ofAll dec) dec {
 	l := g.Limits
 	position, gross := exact(ofSymbol), exact(ofAll)
 	for i := range a.Symbols {

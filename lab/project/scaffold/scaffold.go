@@ -347,9 +347,9 @@ func Update(dir string) (*Change, error) {
 		return nil, err
 	}
 	to := filepath.Join(dir, project.SDKFolder)
-	said, sum, err := project.ReadSDK(to)
+	stated, sum, err := project.ReadSDK(to)
 	if err == nil {
-		c.Before, c.Edited = &said, said.SHA256 != sum
+		c.Before, c.Edited = &stated, stated.SHA256 != sum
 	} else if taken, _ := os.ReadDir(to); len(taken) > 0 && !project.HoldsSDK(to) {
 		return nil, &ExistsError{to}
 	}

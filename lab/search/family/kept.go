@@ -24,8 +24,8 @@ const (
 // it is told otherwise: the most that lab.json plans by itself.
 const manyTrials = 64
 
-// shelves reports whether trials are kept without folders.
-func (s *Search) shelves(o Options) bool {
+// skipsFolders reports whether trials are kept without folders.
+func (s *Search) skipsFolders(o Options) bool {
 	if o.Folders == "" {
 		return len(s.Plan.Trials) > manyTrials
 	}
@@ -36,14 +36,14 @@ func (s *Search) shelves(o Options) bool {
 // more is in trials.columns, a third as large.
 const mostReturns = 1000
 
-// shelf is trials.columns as the shelf of a host.
-type shelf struct {
+// trialStore is trials.columns as the trial store of a host.
+type trialStore struct {
 	file      *selection.KeptFile
 	objective string
 }
 
 // Keep adds a trial.
-func (s shelf) Keep(w *artifact.Written) error {
+func (s trialStore) Keep(w *artifact.Written) error {
 	k, err := selection.KeptOf(w, s.objective)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s shelf) Keep(w *artifact.Written) error {
 }
 
 // Report is what a trial has come to.
-func (s shelf) Report(runID string) (*artifact.Report, error) {
+func (s trialStore) Report(runID string) (*artifact.Report, error) {
 	k, err := s.file.Find(runID)
 	if k == nil || err != nil {
 		return nil, err

@@ -222,7 +222,7 @@ func (s *Search) writeFiles(out *Outcome, of map[int]*selection.Series) error {
 	if err := s.Put(TrialsFile, func(w io.Writer) error { return s.writeTrials(w, out.Trials) }); err != nil {
 		return err
 	}
-	if len(out.Trials) <= mostReturns || !s.shelves(out.options) {
+	if len(out.Trials) <= mostReturns || !s.skipsFolders(out.options) {
 		if err := s.Put(ReturnsFile, func(w io.Writer) error {
 			return writeReturns(w, out.Trials, of)
 		}); err != nil {

@@ -344,7 +344,7 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 		return nil, err
 	}
 	whole := *h
-	whole.Shelf = shelf{s.kept, f.Plan.Objective.Metric}
+	whole.Trials = trialStore{s.kept, f.Plan.Objective.Metric}
 	s.whole = &whole
 	one := whole
 	one.Workers, one.Procs, one.Plain = 1, 1, true

@@ -307,7 +307,7 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	elsewhere, drop := r.takeAhead(i)
 	t, fresh, err := r.search.playTrial(work, play{index: r.list[i], windows: r.windows, patient: patient,
 		session: session, elsewhere: elsewhere, waiting: r.options.Waiting,
-		shelve: r.search.shelves(r.options)})
+		noFolder: r.search.skipsFolders(r.options)})
 	drop()
 	r.sessions.Put(session)
 	r.mu.Lock()

@@ -82,8 +82,8 @@ type play struct {
 	// elsewhere plays it on another machine; nil: here.
 	elsewhere request.Player
 	waiting   func(owner string)
-	// shelve keeps it without a folder.
-	shelve bool
+	// noFolder keeps it without a folder.
+	noFolder bool
 }
 
 // playTrial answers one trial, with the stored run if there is a sound one; fresh is whether
@@ -111,10 +111,10 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 	if err == nil && answer == nil {
 		answer, err = host.Run(ctx, p, request.Options{
 			Compact: true, Plan: request.Plan{ID: s.ID, Index: int64(o.index)}, Waiting: o.waiting,
-			Shelve: o.shelve,
+			NoFolder: o.noFolder,
 		})
 	}
-	if err == nil && answer.Shelved && !o.shelve {
+	if err == nil && answer.NoFolder && !o.noFolder {
 		answer, err = p.Restore(ctx, &host, request.Options{Waiting: o.waiting})
 	}
 	var refused *request.Error

@@ -40,13 +40,13 @@ func (r *Result) Explain() string {
 	if s == nil || s.DSRMax == nil {
 		return "How much of it luck explains is not known: the trials are too few or too short."
 	}
-	said := fmt.Sprintf("Were there no skill at all, the best of as many trials would reach its Sharpe "+
+	text := fmt.Sprintf("Were there no skill at all, the best of as many trials would reach its Sharpe "+
 		"ratio in %.1f %% of all cases; at most 5 %% is needed.", 100*(1-*s.DSRMax))
 	if s.MinBTLYears != nil {
-		said += fmt.Sprintf(" In less than %.1f years of candles the best of so many trials is expected to "+
+		text += fmt.Sprintf(" In less than %.1f years of candles the best of so many trials is expected to "+
 			"reach it by chance.", *s.MinBTLYears)
 	}
-	return said
+	return text
 }
 
 // Sentences are what the search has done to the numbers of the selected trial, one sentence

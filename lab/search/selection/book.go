@@ -117,7 +117,7 @@ func derive(ctx context.Context, reg *registry.Registry, store *artifact.Store, 
 	var decoder Decoder
 	var left []*Member
 	var fresh []registry.Daily
-	shelves := NewShelves(store)
+	keptFiles := NewKeptFiles(store)
 	for _, m := range members {
 		source := sourceOf(m.Meta)
 		if source == "" {
@@ -132,7 +132,7 @@ func derive(ctx context.Context, reg *registry.Registry, store *artifact.Store, 
 				continue
 			}
 		}
-		k, err := shelves.Find(m.Meta)
+		k, err := keptFiles.Find(m.Meta)
 		if err != nil {
 			m.Problem = err.Error()
 			continue

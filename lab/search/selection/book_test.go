@@ -22,15 +22,15 @@ const bookDay = market.Time(24 * time.Hour / time.Millisecond)
 // begin is the first day of a run by default.
 const begin = market.Time(1577836800000) // 2020-01-01
 
-// shelf is a registry with its files.
-type shelf struct {
+// testRegistry is a registry with its files.
+type testRegistry struct {
 	t     testing.TB
 	store *artifact.Store
 	reg   *registry.Registry
 	runs  int
 }
 
-func newShelf(t testing.TB) *shelf {
+func newTestRegistry(t testing.TB) *testRegistry {
 	t.Helper()
 	store := artifact.NewStore(filepath.Join(t.TempDir(), "runs"))
 	reg, err := registry.Open(context.Background(), store, nil)
@@ -42,7 +42,7 @@ func newShelf(t testing.TB) *shelf {
 			t.Error(err)
 		}
 	})
-	return &shelf{t: t, store: store, reg: reg}
+	return &testRegistry{t: t, store: store, reg: reg}
 }
 
 // played is a backtest, of the service by default.
@@ -58,7 +58,7 @@ type played struct {
 }
 
 // put stores what was played as a run with one split, full.
-func (s *shelf) put(p played) string {
+func (s *testRegistry) put(p played) string {
 	s.t.Helper()
 	s.runs++
 	p.id = or(p.id, fmt.Sprintf("run_%03d", s.runs))
@@ -137,7 +137,7 @@ func or(a, b string) string {
 	return a
 }
 
-func (s *shelf) place(runID string) registry.Place {
+func (s *testRegistry) place(runID string) registry.Place {
 	s.t.Helper()
 	p, err := PlaceOf(s.t.Context(), s.reg, s.store, runID)
 	if err != nil || p == nil {
@@ -159,7 +159,7 @@ func bookNoise(index uint64, days int) []float64 {
 // Builds of one program with other comments have other hashes and the same returns: they
 // are one trial. So is what another strategy, family or command has played alike.
 func TestCommentsAndNamesAddNothing(t *testing.T) {
-	s := newShelf(t)
+	s := newTestRegistry(t)
 	first := s.put(played{kind: artifact.KindRun, plugin: "b0", returns: bookNoise(1, 200)})
 	for i := range 3 {
 		s.put(played{kind: artifact.KindRun, plugin: fmt.Sprintf("b%d", i+1), returns: bookNoise(1, 200)})
@@ -177,7 +177,7 @@ func TestCommentsAndNamesAddNothing(t *testing.T) {
 // Whatever slug, symbol, timeframe, exchange or command: what was tried on the days counts,
 // and what was tried on other days does not.
 func TestEveryTrialOnTheDaysCounts(t *testing.T) {
-	s := newShelf(t)
+	s := newTestRegistry(t)
 	judged := s.put(played{kind: artifact.KindRun, returns: bookNoise(1, 200)})
 	s.put(played{params: `{"x":2}`, returns: bookNoise(2, 200)})
 	s.put(played{family: "two", returns: bookNoise(3, 200)})
@@ -196,7 +196,7 @@ func TestEveryTrialOnTheDaysCounts(t *testing.T) {
 
 // What was stopped early or has failed showed numbers on the way: it counts.
 func TestWhatHasFailedCounts(t *testing.T) {
-	s := newShelf(t)
+	s := newTestRegistry(t)
 	judged := s.put(played{kind: artifact.KindRun, returns: bookNoise(1, 200)})
 	s.put(played{params: `{"x":2}`, returns: bookNoise(2, 90),
 		failure: &artifact.Failure{Code: "PLUGIN_CRASHED", LogTail: []string{}, Data: map[string]any{}}})
@@ -237,7 +237,7 @@ func classesOf(t *testing.T, members ...*Member) string {
 // Replays of a falsification count once a run has one of their parameters, all of
 // them; parameters that were tried before it do not make them count.
 func TestNeighbourhoodCountsOnceItIsUsed(t *testing.T) {
-	s := newShelf(t)
+	s := newTestRegistry(t)
 	points, err := WritePoints([]Point{
 		{"x-5%", json.RawMessage(`{"x":8}`), "d8"}, {"x+5%", json.RawMessage(`{"x":9}`), "d9"},
 		{"x+20%", json.RawMessage(`{"x":12}`), "d12"},
@@ -267,7 +267,7 @@ func TestNeighbourhoodCountsOnceItIsUsed(t *testing.T) {
 
 // A run that has shown days of a test is marked.
 func TestLooksAreShown(t *testing.T) {
-	s := newShelf(t)
+	s := newTestRegistry(t)
 	id := s.put(played{returns: bookNoise(1, 100)})
 	for _, w := range []registry.Windows{
 		{ID: "run_lab", FamilyID: "one", Symbols: []string{"BTC/USDT"},
@@ -287,7 +287,7 @@ func TestLooksAreShown(t *testing.T) {
 // What is derived is kept, and not derived again: counting reads no file of a run that was
 // counted before.
 func TestCurvesAreReadOnce(t *testing.T) {
-	s := newShelf(t)
+	s := newTestRegistry(t)
 	judged := s.put(played{returns: bookNoise(1, 200)})
 	for i := range 20 {
 		s.put(played{params: fmt.Sprintf(`{"x":%d}`, i+2), returns: bookNoise(uint64(i+2), 200)})

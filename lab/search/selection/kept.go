@@ -272,20 +272,20 @@ func KeptDir(store *artifact.Store, m *artifact.Metadata) string {
 	return filepath.Join(filepath.Dir(store.Root()), "families", m.Slug, *m.PlanID)
 }
 
-// Shelves finds what searches keep of their trials.
-type Shelves struct {
+// KeptFiles finds what searches keep of their trials.
+type KeptFiles struct {
 	store *artifact.Store
 	mu    sync.Mutex
 	known map[string]*KeptFile // by folder
 }
 
-// NewShelves are those beside a store.
-func NewShelves(store *artifact.Store) *Shelves {
-	return &Shelves{store: store, known: map[string]*KeptFile{}}
+// NewKeptFiles returns the finder beside a store.
+func NewKeptFiles(store *artifact.Store) *KeptFiles {
+	return &KeptFiles{store: store, known: map[string]*KeptFile{}}
 }
 
 // Find returns what is kept of a run with the result that its row has; nil if that is nothing.
-func (s *Shelves) Find(m *artifact.Metadata) (*Kept, error) {
+func (s *KeptFiles) Find(m *artifact.Metadata) (*Kept, error) {
 	dir := KeptDir(s.store, m)
 	if dir == "" || m.ResultHash == nil {
 		return nil, nil

@@ -57,14 +57,14 @@ func (s *ticker) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return nil, nil
 }
 
-// theatre is a state directory in which requests are answered.
-type theatre struct {
+// testLab is a state directory in which requests are answered.
+type testLab struct {
 	t    *testing.T
 	host *request.Host
 	ask  request.Request
 }
 
-func newTheatre(t *testing.T) *theatre {
+func newTestLab(t *testing.T) *testLab {
 	t.Helper()
 	dir := t.TempDir()
 	candles, err := candle.Open(t.Context(), dir)
@@ -102,7 +102,7 @@ func newTheatre(t *testing.T) *theatre {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &theatre{t, &request.Host{
+	return &testLab{t, &request.Host{
 		StateDir: dir, Candles: candles, Artifacts: store, Registry: reg,
 		Engine:  artifact.Engine{Name: "test", SHA256: strings.Repeat("e", 64)},
 		Sandbox: sandbox.Off, Logger: hclog.NewNullLogger(),
@@ -115,7 +115,7 @@ func newTheatre(t *testing.T) *theatre {
 }
 
 // run answers the request with other parameters.
-func (th *theatre) run(every, hold int, change func(*request.Request), compact bool) *request.Result {
+func (th *testLab) run(every, hold int, change func(*request.Request), compact bool) *request.Result {
 	th.t.Helper()
 	q := th.ask
 	q.Params = json.RawMessage(fmt.Sprintf(`{"every":%d,"hold":%d}`, every, hold))
@@ -134,7 +134,7 @@ func (th *theatre) run(every, hold int, change func(*request.Request), compact b
 	return a
 }
 
-func (th *theatre) ledger(runID string) *TrialList {
+func (th *testLab) ledger(runID string) *TrialList {
 	th.t.Helper()
 	l, err := ReadTrials(th.t.Context(), th.host.Registry, th.host.Artifacts, runID)
 	if err != nil {
@@ -144,7 +144,7 @@ func (th *theatre) ledger(runID string) *TrialList {
 }
 
 // damage changes the last byte of a file of a run.
-func (th *theatre) damage(runID, name string) {
+func (th *testLab) damage(runID, name string) {
 	th.t.Helper()
 	path := filepath.Join(th.host.Artifacts.Dir(runID), filepath.FromSlash(name))
 	text, err := os.ReadFile(path)
@@ -161,7 +161,7 @@ func (th *theatre) damage(runID, name string) {
 // trial, and a second run of one trial under another seed.
 func TestRealRuns(t *testing.T) {
 	ring.Slow(t, "it plays five requests with real plugins")
-	th := newTheatre(t)
+	th := newTestLab(t)
 	other := th.run(7, 3, nil, false)
 	reseeded := th.run(7, 3, func(q *request.Request) { q.Seed = 2 }, false)
 	// the rung of a search
@@ -211,7 +211,7 @@ func TestRealRuns(t *testing.T) {
 }
 
 // digests holds that the ledger depends on what was tried and on nothing else.
-func (th *theatre) digests(l *TrialList, judged, other *request.Result, holding Holding) {
+func (th *testLab) digests(l *TrialList, judged, other *request.Result, holding Holding) {
 	t, before := th.t, l.Digest()
 	if before.NTrials != 4 || before.NTrialsFamily != 3 || before.TrialSRVariance == nil ||
 		before.TestPeeks != 0 || before.PostPeek {
@@ -263,7 +263,7 @@ func (th *theatre) digests(l *TrialList, judged, other *request.Result, holding 
 // independent trial, unless a run with another seed stands in for it.
 func TestChangedFilesDoNotHideATrial(t *testing.T) {
 	ring.Slow(t, "it plays three requests with real plugins")
-	th := newTheatre(t)
+	th := newTestLab(t)
 	other := th.run(7, 3, nil, false)
 	reseeded := th.run(7, 3, func(q *request.Request) { q.Seed = 2 }, false)
 	judged := th.run(9, 4, nil, false)
@@ -300,7 +300,7 @@ func TestChangedFilesDoNotHideATrial(t *testing.T) {
 // with too few trades.
 func TestRealRunsWithoutEnough(t *testing.T) {
 	ring.Slow(t, "it plays two requests with real plugins")
-	th := newTheatre(t)
+	th := newTestLab(t)
 	whole := th.run(9, 4, func(q *request.Request) { q.Splits.Scheme = split.None }, false)
 	rare := th.run(300, 4, nil, false)
 	for runID, want := range map[string]string{whole.RunID: "not_applicable", rare.RunID: "insufficient"} {

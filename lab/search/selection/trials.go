@@ -97,7 +97,7 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	}
 	l.sortTrials()
 	if !store.Has(runID) {
-		kept, err := NewShelves(store).Find(judged)
+		kept, err := NewKeptFiles(store).Find(judged)
 		if err != nil {
 			return nil, err
 		}

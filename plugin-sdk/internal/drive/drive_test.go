@@ -51,25 +51,25 @@ func simulate(t testing.TB, s sdk.Strategy, n int, sink step.Sink) (*sim.Engine,
 	return e, a, sim.Run(e, sim.NewSeriesFeed([]*market.Series{series}), a)
 }
 
-// diary writes down every call.
-type diary struct {
+// callLog writes down every call.
+type callLog struct {
 	calls []string
 }
 
-func (d *diary) OnStart(v sdk.View) { d.note("start", v) }
-func (d *diary) OnStop(v sdk.View)  { d.note("stop", v) }
+func (d *callLog) OnStart(v sdk.View) { d.note("start", v) }
+func (d *callLog) OnStop(v sdk.View)  { d.note("stop", v) }
 
-func (d *diary) OnFill(v sdk.View, f sdk.Fill) sdk.Intents {
+func (d *callLog) OnFill(v sdk.View, f sdk.Fill) sdk.Intents {
 	d.note("fill "+f.Role.String(), v)
 	return nil
 }
 
-func (d *diary) note(what string, v sdk.View) {
+func (d *callLog) note(what string, v sdk.View) {
 	d.calls = append(d.calls,
 		fmt.Sprintf("%d %s, %v, %d open", v.Index(), what, v.Long(), len(v.OpenOrders())))
 }
 
-func (d *diary) OnCandle(v sdk.View) (sdk.Intents, error) {
+func (d *callLog) OnCandle(v sdk.View) (sdk.Intents, error) {
 	d.note("candle", v)
 	switch v.Index() {
 	case 0:
@@ -81,7 +81,7 @@ func (d *diary) OnCandle(v sdk.View) (sdk.Intents, error) {
 }
 
 func TestOrderOfCalls(t *testing.T) {
-	d := &diary{}
+	d := &callLog{}
 	_, a, err := simulate(t, d, 4, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -568,14 +568,14 @@ func TestAnswersToFillsAreBounded(t *testing.T) {
 }
 
 // sizeless answers a fill by an order without a size.
-type sizeless struct{ diary }
+type sizeless struct{ callLog }
 
 func (*sizeless) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.Buy(sdk.Size{}) }
 
 // deaf and mute have methods that the SDK does not call: they return nothing.
 type (
-	deaf struct{ diary }
-	mute struct{ diary }
+	deaf struct{ callLog }
+	mute struct{ callLog }
 )
 
 func (*deaf) OnFill(sdk.View, sdk.Fill)        {}

@@ -143,23 +143,23 @@ func attempt(t *attack.Target, names []string) {
 	for _, name := range names {
 		wanted[name] = true
 	}
-	var said pack
+	var report pack
 	for _, a := range attack.List() {
 		if !wanted[a.Name] {
 			continue
 		}
-		said.add("begin", t.Mark, a.Name, "")
+		report.add("begin", t.Mark, a.Name, "")
 		if len(names) == 1 {
-			said.send() // it may not live to say more
+			report.send() // it may not live to say more
 		}
 		note, err := try(a, t)
 		what := "done"
 		if err != nil {
 			what, note = "refused", err.Error()
 		}
-		said.add(what, t.Mark, a.Name, note)
+		report.add(what, t.Mark, a.Name, note)
 	}
-	said.send()
+	report.send()
 	time.Sleep(hold)
 }
 
