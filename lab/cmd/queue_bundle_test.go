@@ -56,14 +56,14 @@ func TestWorkersPlayBundles(t *testing.T) {
 	key, state := signKeys(t), t.TempDir()
 	url := serveQueue(t, "127.0.0.1:0", t.TempDir()).URL()
 	worker := startWorker(t, state, url, key)
-	var said lines
-	code, out = searching(t.Context(), t, dir, far, &said, "family", "run", "choosy", "--on", url, "--sign-key",
+	var told hosttest.Buffer
+	code, out = searching(t.Context(), t, dir, far, &told, "family", "run", "choosy", "--on", url, "--sign-key",
 		key)
 	if code != 0 {
-		t.Fatal(code, out, said.String(), worker.said)
+		t.Fatal(code, out, told.String(), worker.output)
 	}
 	sameBytes(t, alone, far)
-	if n := strings.Count(worker.said.String(), "choosy  t"); n < 6 {
-		t.Errorf("the worker has played %d trials:\n%s", n, worker.said)
+	if n := strings.Count(worker.output.String(), "choosy  t"); n < 6 {
+		t.Errorf("the worker has played %d trials:\n%s", n, worker.output)
 	}
 }
