@@ -84,9 +84,9 @@ func CandlesOf(ctx context.Context, p *Prepared) (list []CandleSupply, files map
 // The files of a replay that is made elsewhere. What may differ between two machines is in the one of that
 // name, as in a run.
 const (
-	replayedName  = "replay.json"
-	linesName     = "decisions.jsonl"
-	whereaboutsOf = "metadata.json"
+	replayedName    = "replay.json"
+	linesName       = "decisions.jsonl"
+	whereaboutsName = "metadata.json"
 
 	replayedSchema = "replayed/v1"
 )
@@ -184,7 +184,7 @@ func (r *Replayed) Pack() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{replayedName: text, whereaboutsOf: where, linesName: r.Lines}, nil
+	return map[string][]byte{replayedName: text, whereaboutsName: where, linesName: r.Lines}, nil
 }
 
 func packCurve(c metric.Curve) curveFile {
@@ -201,7 +201,7 @@ func UnpackReplayed(files map[string][]byte) (*Replayed, error) {
 	var f replayedFile
 	var where whereabouts
 	if err := errors.Join(json.Unmarshal(files[replayedName], &f),
-		json.Unmarshal(files[whereaboutsOf], &where)); err != nil {
+		json.Unmarshal(files[whereaboutsName], &where)); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	if f.Schema != replayedSchema {
