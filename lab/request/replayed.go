@@ -43,9 +43,9 @@ func PerformReplay(ctx context.Context, h *Host, p *Prepared, r Replay) (files m
 	return files, err
 }
 
-// Market is the request on candles whose files are in a folder under their hashes: what Host.On is for those
+// Market is a request on candles whose files are in a folder under their hashes: what Host.On is for those
 // of a store. The folder dir must be empty. Close both: the request first, then its Store.
-func (h *Host) Market(ctx context.Context, p *Prepared, blobs, dir string,
+func Market(ctx context.Context, h *Host, p *Prepared, blobs, dir string,
 	candles []CandleSupply) (*Prepared, error) {
 	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ type booksFile struct {
 	Totals    metric.Totals  `json:"totals"`
 }
 
-// curveFile is a curve. Its columns are words of eight bytes, little-endian: times in milliseconds, numbers by
-// their bits, as some of them are infinite.
+// curveFile is a curve. Its columns are words of eight bytes, little-endian: times in milliseconds, numbers
+// by their bits, as some of them are infinite.
 type curveFile struct {
 	OpenTime  []byte       `json:"open_time"`
 	CloseTime []byte       `json:"close_time"`

@@ -100,7 +100,7 @@ func (b *Bench) RunPlays(ctx context.Context, list []*Play) error {
 	return request.FirstCause(errs)
 }
 
-// isOfQueue reports whether an error is about the machines of a queue: nothing about a strategy follows of it.
+// isOfQueue reports whether an error is about the machines of a queue: it says nothing about a strategy.
 func isOfQueue(err *request.Error) bool {
 	return err.Code == request.CodeTrialLost || err.Code == request.CodeTrialDiverged
 }

@@ -166,7 +166,7 @@ func (m *market) open(ctx context.Context, w *worker, b *bench, candles []reques
 			return err
 		}
 	}
-	if m.root, err = b.host.Market(ctx, b.root, blobs, m.dir, candles); err != nil {
+	if m.root, err = request.Market(ctx, b.host, b.root, blobs, m.dir, candles); err != nil {
 		return err
 	}
 	return os.RemoveAll(blobs)

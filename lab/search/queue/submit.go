@@ -373,8 +373,8 @@ func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
 	if e.Apart {
 		mode = "a"
 	}
-	return s.ask(ctx, &Task{Schema: taskSchema, Epoch: s.job.Epoch, RunID: p.RunID, RequestHash: p.RequestHash,
-		ID:     fmt.Sprintf("%s.%s-%d%s", s.job.Epoch, p.RunID, e.Attempt, mode),
+	return s.ask(ctx, &Task{Schema: taskSchema, Epoch: s.job.Epoch, RunID: p.RunID,
+		RequestHash: p.RequestHash, ID: fmt.Sprintf("%s.%s-%d%s", s.job.Epoch, p.RunID, e.Attempt, mode),
 		Params: p.Request.Params, Windows: p.Request.Splits.First, PlanID: e.Plan.ID, Trial: e.Plan.Index,
 		Attempt: e.Attempt, PostPeek: e.PostPeek, Apart: e.Apart}, nil)
 }
@@ -473,8 +473,9 @@ func (s *Submitter) send(ctx context.Context, t *Task, files map[string]string) 
 	if err != nil {
 		return nil, err
 	}
-	out := &errand{task: t, files: files, text: text, subject: s.prefix + strings.TrimPrefix(t.ID, s.job.Epoch+"."),
-		result: make(chan *Result, 1), checked: time.Now()}
+	out := &errand{task: t, files: files, text: text,
+		subject: s.prefix + strings.TrimPrefix(t.ID, s.job.Epoch+"."),
+		result:  make(chan *Result, 1), checked: time.Now()}
 	s.mu.Lock()
 	if s.broken != nil {
 		defer s.mu.Unlock()
