@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -64,6 +65,24 @@ func TestFalsifyOverQueue(t *testing.T) {
 	n := strings.Count(workers[0].said.String()+workers[1].said.String(), "choosy  r")
 	if t.Logf("%d replays by workers", n); n < 60 {
 		t.Errorf("the workers have made %d replays:\n%s\n%s", n, workers[0].said, workers[1].said)
+	}
+	code, far = attack(states[1], "--skip", "regime", "--on", url)
+	if code != 2 || at(far, "error.details.flag") != "--sign-key" {
+		t.Errorf("without a key: exit %d, %v", code, far)
+	}
+	// One that is interrupted takes its replays back.
+	had := strings.Count(workers[1].said.String(), "choosy  r")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for ctx.Err() == nil && strings.Count(workers[1].said.String(), "choosy  r") < had+3 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	code, far = searching(ctx, t, dir, states[1], io.Discard, "falsify", "choosy", "--profile", profile,
+		"--skip", "regime", "--on", url, "--sign-key", key)
+	if code == 0 || at(far, "error.code") != "INTERRUPTED" {
+		t.Errorf("interrupted: exit %d, %v", code, far)
 	}
 	code, answer := labIn(t.Context(), t, io.Discard, "workers", "--on", url, "--json")
 	if code != 0 || !strings.Contains(answer, `"queue":[]`) {
