@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -181,7 +179,7 @@ func (s *Stage) listed(b *bundle.Bundle, id, name string) ([]byte, error) {
 		if a.RunID != id || !strings.HasSuffix(a.Name, name) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(s.opts.Root, filepath.FromSlash(a.Name)))
+		text, err := s.artifact(a.Name)
 		if err != nil {
 			return nil, err
 		}

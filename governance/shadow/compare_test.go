@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -55,6 +56,18 @@ func TestExecutions(t *testing.T) {
 		if found[e] != 1 || len(found) != 2 {
 			t.Errorf("%+v is not among %+v", e, found)
 		}
+	}
+	// The same files are read where they are not below the root.
+	far := &Stage{opts: Options{Root: t.TempDir(), Artifacts: os.DirFS(s.opts.Root)}}
+	if got, err := far.executions(b, "svc_1", tf); err != nil || !maps.Equal(got, found) {
+		t.Errorf("%v: %v", err, got)
+	}
+	if _, _, err := far.baseline(aBaseline()); err == nil || !strings.Contains(err.Error(), "not in --artifacts") {
+		t.Errorf("%v", err)
+	}
+	b.Strategy.Plugin.SHA256 = digest.SHA256Hex(nil)
+	if _, err := far.program(t.Context(), b); err == nil || !strings.Contains(err.Error(), "not in --artifacts") {
+		t.Errorf("%v", err)
 	}
 	if _, err := s.executions(b, "svc_2", tf); err == nil || !strings.Contains(err.Error(), "decisions.jsonl") {
 		t.Errorf("%v", err)
@@ -118,6 +131,10 @@ func TestByDay(t *testing.T) {
 	if b := idle.Beside(); b.Whole != 2 || len(b.Partial) != 0 || math.Abs(*b.Return-0.01) > 1e-12 || b.Largest != nil {
 		t.Errorf("%+v", b)
 	}
+}
+
+func aBaseline() *bundle.Bundle {
+	return &bundle.Bundle{Runs: []bundle.Run{{Role: bundle.RoleBaseline, RunID: "run_1"}}}
 }
 
 // FuzzExecutions: whatever a file of decisions holds, reading it does not end the worker.

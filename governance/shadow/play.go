@@ -48,8 +48,10 @@ import (
 
 // Options say where revisions are played, and on which candles.
 type Options struct {
-	// Root holds runs/, plugins/ and the candles of the lab.
+	// Root holds the candles of the lab, and its runs/ and plugins/ where Artifacts is nil.
 	Root string
+	// Artifacts has runs/ and plugins/, as a bucket does.
+	Artifacts fs.FS
 	// Source is bundle.SourceExchange, or bundle.SourceImport for the candles of Root.
 	Source string
 	// Connectors is their folder, empty: that beside the executable. Endpoint replaces the base URL
@@ -127,10 +129,10 @@ func (s *Stage) Close() (err error) {
 // program opens the program of a revision, its bytes checked against the bundle's hash.
 func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog, error) {
 	sum := b.Strategy.Plugin.SHA256
-	text, err := os.ReadFile(filepath.Join(s.opts.Root, "plugins", sum))
+	text, err := s.artifact("plugins/" + sum)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the program sha256 %.12s… is not below %s: copy plugins/%s of the lab's "+
-			"state directory there", sum, s.opts.Root, sum)
+		return nil, fmt.Errorf("the program sha256 %.12s… is not in %s: copy plugins/%s of the lab's "+
+			"state directory there", sum, s.where(), sum)
 	}
 	if err != nil {
 		return nil, err
@@ -164,6 +166,22 @@ func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog
 		return nil, errors.New("the program describes no strategy, or another one")
 	}
 	return c, nil
+}
+
+// artifact reads a file below runs/ or plugins/.
+func (s *Stage) artifact(name string) ([]byte, error) {
+	if s.opts.Artifacts != nil {
+		return fs.ReadFile(s.opts.Artifacts, name)
+	}
+	return os.ReadFile(filepath.Join(s.opts.Root, filepath.FromSlash(name)))
+}
+
+// where is what errors call the place of artifacts.
+func (s *Stage) where() string {
+	if s.opts.Artifacts != nil {
+		return "--artifacts"
+	}
+	return s.opts.Root
 }
 
 // files copies what a bundle consists of to where it is executed from; of a program there is nothing

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -217,9 +215,9 @@ func (s *Stage) baseline(b *bundle.Bundle) (*artifact.Request, *artifact.Splits,
 
 // read reads a JSON file of a run that has a hash.
 func (s *Stage) read(run, name, sum string, into any) error {
-	text, err := os.ReadFile(filepath.Join(s.opts.Root, "runs", run, filepath.FromSlash(name)))
+	text, err := s.artifact("runs/" + run + "/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("runs/%s/%s is not below %s: copy the run's folder there", run, name, s.opts.Root)
+		return fmt.Errorf("runs/%s/%s is not in %s: copy the run's folder there", run, name, s.where())
 	}
 	if err != nil {
 		return err

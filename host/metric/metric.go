@@ -155,13 +155,17 @@ type Closes struct {
 
 // Totals are the sums and counts of a run. The zero value is a run without orders.
 type Totals struct {
-	FillNotional, FeesPaid, SlippagePaid Sum
-	Fills, AmbiguousFills                int
-	Orders, RejectedOrders               int
+	FillNotional   Sum `json:"fill_notional"`
+	FeesPaid       Sum `json:"fees_paid"`
+	SlippagePaid   Sum `json:"slippage_paid"`
+	Fills          int `json:"fills"`
+	AmbiguousFills int `json:"ambiguous_fills"`
+	Orders         int `json:"orders"`
+	RejectedOrders int `json:"rejected_orders"`
 	// RejectedIntents counts cancels and replaces of something unknown or closed.
-	RejectedIntents int
+	RejectedIntents int `json:"rejected_intents"`
 	// OpenTrades counts the positions still open at the end.
-	OpenTrades int
+	OpenTrades int `json:"open_trades"`
 }
 
 // AddFill counts one fill.

@@ -1,6 +1,9 @@
 package metric
 
 import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
@@ -183,6 +186,30 @@ func (s *Sum) AddProduct(a, b decimal.Decimal) {
 
 // AddSum adds another sum.
 func (s *Sum) AddSum(o *Sum) { s.accumulate(o.words, false) }
+
+// MarshalText writes the words of the sum as hex digits.
+func (s Sum) MarshalText() ([]byte, error) {
+	var b [8 * limbs]byte
+	for i, w := range s.words {
+		binary.LittleEndian.PutUint64(b[8*i:], w)
+	}
+	return hex.AppendEncode(nil, b[:]), nil
+}
+
+// UnmarshalText reads what MarshalText has written.
+func (s *Sum) UnmarshalText(text []byte) error {
+	var b [8 * limbs]byte
+	if len(text) != hex.EncodedLen(len(b)) {
+		return fmt.Errorf("a sum has %d hex digits, not %d", hex.EncodedLen(len(b)), len(text))
+	}
+	if _, err := hex.Decode(b[:], text); err != nil {
+		return fmt.Errorf("a sum: %w", err)
+	}
+	for i := range s.words {
+		s.words[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return nil
+}
 
 // Float64 returns the float64 nearest to the sum.
 func (s *Sum) Float64() float64 {

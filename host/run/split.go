@@ -51,26 +51,26 @@ type Split struct {
 type Drive struct {
 	// Lockstep sends the candles one by one, whatever Options.Mode is, and does not send
 	// how many there will be.
-	Lockstep bool
+	Lockstep bool `json:"lockstep,omitzero"`
 	// Chunked sends the candles of a co-simulation in messages: no dataset file is
 	// readable for the plugin. It has no meaning in lockstep.
-	Chunked bool
+	Chunked bool `json:"chunked,omitzero"`
 	// Procs is GOMAXPROCS of the plugin's process; 0 leaves it to the plugin.
-	Procs int
+	Procs int `json:"procs,omitzero"`
 	// Cores is how many processors the plugin's process has, where the system can limit them; 0 is
 	// all.
-	Cores int
+	Cores int `json:"cores,omitzero"`
 	// Forked lets a bundle play in a copy of a process of Host.Forks of package request: what such a play
 	// comes to must not be evidence that the strategy is determined.
-	Forked bool
+	Forked bool `json:"forked,omitzero"`
 	// Holds are close times of steps, ascending: a strategy that plays many steps by itself is given no
 	// candle after the next of them before it has decided there, nor told how many there will be.
-	Holds []market.Time
+	Holds []market.Time `json:"holds,omitempty"`
 	// Unreplayed leaves a strategy of signals unasked whether it looks ahead.
-	Unreplayed bool
+	Unreplayed bool `json:"unreplayed,omitzero"`
 	// Warmup is how many candles lie before the window: 0 what the strategy asks for,
 	// k >= 1 k times as many, AllHistory all there are. Never more than there are.
-	Warmup int
+	Warmup int `json:"warmup,omitzero"`
 }
 
 // AllHistory as Drive.Warmup is every candle before the window.

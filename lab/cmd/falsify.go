@@ -13,10 +13,12 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/falsify"
+	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/queue"
 )
 
 // falsifyOptions are the flags of lab falsify.
@@ -32,7 +34,8 @@ type falsifyOptions struct {
 	Skip         []string `flag:"skip" usage:"skip this test; may be repeated" split:","`
 	Force        bool     `flag:"force" usage:"attack again even if there is a result; it must be the same"`
 	RevealTest   bool     `flag:"reveal-test" usage:"show the locked test metrics of the run; this is noted, and later new trials of the family are post_peek"`
-	Workers      int      `flag:"workers" usage:"how many replays are made side by side (default: number of CPUs)"`
+	Workers      int      `flag:"workers" usage:"how many replays are made side by side here (default: number of CPUs)"`
+	onOptions
 }
 
 func falsifyCommand(a *App) *cobra.Command {
@@ -54,6 +57,7 @@ func falsifyCommand(a *App) *cobra.Command {
 			"lab falsify sma_cross --candidate CR    # the baseline of a candidate",
 			"lab falsify sma_cross --only cost_stress --only delay_stress",
 			"lab falsify sma_cross --skip permuted_candles --workers 1",
+			"lab falsify sma_cross --on nats://127.0.0.1:4222 --sign-key keys/me.key    # workers make the replays",
 			"lab falsify sma_cross --print-profile > strict.json    # change it and its id, then: "+
 				"--profile strict.json",
 		),
@@ -106,6 +110,7 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 			},
 			Waiting: func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
 			Sources: sourcesOf(a, slug, o.Dir),
+			Queue:   o.queue(a, h, slug),
 		})
 		if err != nil {
 			return err
@@ -127,6 +132,22 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 	}, Warnings: falsifyWarnings(result)}
 	return out, falsifyVerdict(result, test)
 }
+
+// queue is how workers of --on get the replays, nil without it.
+func (o *falsifyOptions) queue(a *App, h *request.Host, slug string) func(context.Context,
+	*request.Prepared) (battery.Queue, func(), error) {
+	if o.On == "" {
+		return nil
+	}
+	return func(ctx context.Context, root *request.Prepared) (battery.Queue, func(), error) {
+		return o.submit(ctx, a, "lab falsify "+slug,
+			queue.Submission{Host: h, Root: root, Slug: slug, Least: leastReplays})
+	}
+}
+
+// leastReplays is how many replays are out at least: each has changed candles of its own, here and on the
+// way, as long as the run's are.
+const leastReplays = 2
 
 // sourcesOf finds the sources of a strategy's program: its folder, where that builds the very
 // program.

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/family"
+	"github.com/assay-run/assay/lab/search/queue"
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
@@ -37,10 +38,8 @@ type searchOptions struct {
 	sourceOptions
 	Plan    string `flag:"plan" usage:"id of the plan, or its beginning (default: the newest of the strategy)"`
 	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)" min:"1"`
-	On      string `flag:"on" usage:"address of a queue, nats://HOST:PORT: its workers play the trials"`
-	SignKey string `flag:"sign-key" usage:"file of your private key, which the workers of --on allow (SERVICE_LAB_SIGN_KEY)" complete:"file"`
 	Folders string `flag:"folders" usage:"which trials keep a folder: all, or selected: the selected one and failed ones (default: all up to 64 trials, else selected)" values:"all,selected"`
-	linkOptions
+	onOptions
 }
 
 func familyCommand(a *App) *cobra.Command {
@@ -322,11 +321,15 @@ func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search
 		},
 		Waiting: func(owner string) { a.Logger.Info("another process is at a trial", "owner", owner) },
 	}
-	end, err := onQueue(ctx, a, h, s, o, &options)
-	if err != nil {
-		return nil, nil, err
+	if o.On != "" {
+		player, end, err := o.submit(ctx, a, "lab family run "+s.Plan.Slug, queue.Submission{Host: h,
+			Root: s.Root(), Slug: s.Plan.Slug, PlanID: s.ID})
+		if err != nil {
+			return nil, nil, err
+		}
+		defer end()
+		options.Elsewhere, options.Out = player, player.Out
 	}
-	defer end()
 	searched, err := s.Run(ctx, options)
 	if err != nil {
 		return nil, nil, err

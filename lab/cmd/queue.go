@@ -17,7 +17,6 @@ import (
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/lab/request"
-	"github.com/assay-run/assay/lab/search/family"
 	"github.com/assay-run/assay/lab/search/queue"
 )
 
@@ -152,11 +151,11 @@ func work(ctx context.Context, a *App, o workerOptions) (Outcome, error) {
 	done.Played, err = queue.Work(ctx, l, queue.WorkOptions{Dir: dir, ID: name, Workers: o.Workers,
 		Allow: allow, Engine: engine, Sandbox: sandbox.Mode(a.Sandbox),
 		LostAfter: o.LostAfter, Logger: a.Logger,
-		Played: func(slug string, trial int64, code string) {
+		Played: func(d queue.Doing, code string) {
 			if code != "" {
 				code = "  " + code
 			}
-			a.say("%s  t%d%s", slug, trial, code)
+			a.say("%s  %s%s", d.Slug, d.Number(), code)
 		}})
 	return Outcome{Result: done, Print: func(w io.Writer) {
 		fmt.Fprintf(w, "%d trials played\n", done.Played)
@@ -230,7 +229,7 @@ func printWorkers(w io.Writer, view *queue.Overview, now time.Time) {
 		for _, s := range view.Workers {
 			var doing []string
 			for _, d := range s.Doing {
-				doing = append(doing, fmt.Sprintf("%s t%d for %s", d.Slug, d.Trial,
+				doing = append(doing, fmt.Sprintf("%s %s for %s", d.Slug, d.Number(),
 					now.Sub(d.Since).Round(time.Second)))
 			}
 			rows = append(rows, []string{s.ID, s.Engine[:12], strconv.Itoa(s.Slots), strconv.Itoa(s.Played),
@@ -259,35 +258,38 @@ func isServed(view *queue.Overview, q queue.Waiting) bool {
 	return false
 }
 
-// onQueue makes a search play its trials by the workers of a queue, where --on names one. The function
-// that it returns ends that.
-func onQueue(ctx context.Context, a *App, h *request.Host, s *family.Search, o searchOptions,
-	to *family.Options) (end func(), err error) {
-	if o.On == "" {
-		return func() {}, nil
-	}
+// onOptions are the flags of commands that let the workers of a queue play.
+type onOptions struct {
+	On      string `flag:"on" usage:"address of a queue, nats://HOST:PORT: its workers play what there is to play"`
+	SignKey string `flag:"sign-key" usage:"file of your private key, which the workers of --on allow (SERVICE_LAB_SIGN_KEY)" complete:"file"`
+	linkOptions
+}
+
+// submit lets the workers of --on play what a submission asks for until end is called. The name is that of
+// the command.
+func (o onOptions) submit(ctx context.Context, a *App, name string,
+	in queue.Submission) (_ *queue.Submitter, end func(), err error) {
 	key, err := signingKey(a, &planeOptions{SignKey: o.SignKey})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if key == nil {
-		return nil, Usage("--sign-key",
+		return nil, nil, Usage("--sign-key",
 			"--on needs --sign-key: workers execute only what a key that they allow has signed")
 	}
-	l, err := o.link(ctx, "--on", o.On, "lab family run "+s.Plan.Slug)
+	l, err := o.link(ctx, "--on", o.On, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	player, err := queue.Submit(ctx, l, queue.Submission{Host: h, Root: s.Root(), Slug: s.Plan.Slug,
-		PlanID: s.ID, Key: key, Logger: a.Logger})
+	in.Key, in.Logger = key, a.Logger
+	player, err := queue.Submit(ctx, l, in)
 	if err != nil {
 		l.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	to.Elsewhere, to.Out = player, player.Out
-	return func() {
+	return player, func() {
 		if err := player.Close(); err != nil {
-			a.Logger.Warn("the queue keeps the job of this search a little longer", "error", err)
+			a.Logger.Warn("the queue keeps the job a little longer", "error", err)
 		}
 		l.Close()
 	}, nil

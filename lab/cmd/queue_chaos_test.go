@@ -60,6 +60,7 @@ func underFire(t *testing.T, dir string, want map[string]string, trials int, see
 		f.work(t, len(f.workers)-1)
 	}
 	f.coordinate(t)
+	began, kills := time.Now(), [3]int{}
 	random := rand.New(rand.NewPCG(seed, 22))
 	victims := []int{0, 1, 2}
 	for range ring.Size(0, 0, 37) {
@@ -72,6 +73,7 @@ func underFire(t *testing.T, dir string, want map[string]string, trials int, see
 			t.Logf("the search was over after %d of %d kills", n, len(victims))
 			break
 		}
+		kills[victim]++
 		switch victim {
 		case 0:
 			i := random.IntN(len(f.workers))
@@ -94,6 +96,10 @@ func underFire(t *testing.T, dir string, want map[string]string, trials int, see
 		p.kill()
 	}
 	f.nothingRuns(t)
+	t.Logf("%d trials in %s, killed: a worker %d times, the coordinator %d, the server %d", trials,
+		time.Since(began).Round(time.Second), kills[0], kills[1], kills[2])
+	ring.Count(t, "kills in searches over a queue", kills[0]+kills[1]+kills[2], len(victims)/2)
+	ring.Count(t, "trials of searches under fire", trials, trials)
 }
 
 func (f *fire) url() string { return "nats://" + f.listen }

@@ -56,6 +56,8 @@ type Options struct {
 	Waiting func(owner string)
 	// Sources finds those of the base's program, nil where they are not at hand.
 	Sources Finder
+	// Queue lets replays of a request be made on other machines until end is called; nil makes them here.
+	Queue func(ctx context.Context, root *request.Prepared) (q battery.Queue, end func(), err error)
 }
 
 // Finder finds the sources that a program with a hash is built from, nil where they are not
@@ -294,6 +296,14 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 		if b.Lines, err = artifact.DecisionLines(dir, split.RoleSearch); err != nil {
 			return err
 		}
+	}
+	if a.options.Queue != nil {
+		q, end, err := a.options.Queue(ctx, a.prepared)
+		if err != nil {
+			return err
+		}
+		defer end()
+		b.Queue = q
 	}
 	found, err := battery.Run(ctx, b, tests.All())
 	if err != nil {

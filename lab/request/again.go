@@ -325,28 +325,32 @@ func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact
 type Replay struct {
 	// ID names the split in decision lines. Plays whose decision hashes are compared have
 	// the same.
-	ID string
+	ID string `json:"id"`
 	// From and To are candles of the request's timeline, half-open.
-	From, To int
+	From int `json:"from"`
+	To   int `json:"to"`
 	// Params and Execution replace those of the request where they are given.
-	Params, Execution json.RawMessage
+	Params    json.RawMessage `json:"params,omitempty"`
+	Execution json.RawMessage `json:"execution,omitempty"`
 	// CostTenths multiplies fees and slippage by tenths: 15 is half as much again; 0 and 10
 	// are as they are.
-	CostTenths int
+	CostTenths int `json:"cost_tenths,omitzero"`
 	// DelayCandles and WorstPrice are stress, see sim.Config.
-	DelayCandles int
-	WorstPrice   bool
+	DelayCandles int  `json:"delay_candles,omitzero"`
+	WorstPrice   bool `json:"worst_price,omitzero"`
 	// MoveInputs moves the times of the inputs' rows where those of the candles were moved; no capsule has
-	// such rows.
-	MoveInputs func(market.Time) market.Time
+	// such rows, and no worker makes such a replay.
+	MoveInputs func(market.Time) market.Time `json:"-"`
 	// Seed replaces that of the request unless it is 0.
-	Seed uint64
+	Seed uint64 `json:"seed,omitzero"`
 	// Drive is how the plugin is driven.
-	Drive run.Drive
+	Drive run.Drive `json:"drive"`
 	// Lines keeps the decision lines.
-	Lines bool
+	Lines bool `json:"lines,omitzero"`
 	// Series keeps every point that the strategy publishes.
-	Series bool
+	Series bool `json:"series,omitzero"`
+	// Books keeps what the account did: without it Results are hash, cash and value only, Input is empty.
+	Books bool `json:"books,omitzero"`
 }
 
 // Replayed is how a replay went.
@@ -357,8 +361,12 @@ type Replayed struct {
 	// Capsule is that of the failure, nil where none was asked for or kept.
 	Capsule *capsule.Note
 	Results *artifact.Results
+	// Trades is how many round trips were closed.
+	Trades int
 	// Input is what the metrics were computed from.
 	Input metric.Input
+	// Books reports that Results and Input are whole.
+	Books bool
 	// Metrics are not cut for samples that are too small.
 	Metrics metric.Values
 	// Lines are the decision lines, each ended by a newline.
@@ -493,8 +501,14 @@ func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Re
 		Failure: played.failure, Results: played.results, Input: played.input, Lead: played.lead,
 		Short: played.short,
 	}
-	if out.Results != nil && out.Results.Metrics != nil {
-		out.Metrics = out.Results.Metrics.Metrics
+	if x := out.Results; x != nil {
+		if out.Trades, out.Books = len(x.Trades), r.Books; x.Metrics != nil {
+			out.Metrics = x.Metrics.Metrics
+		}
+		if !r.Books {
+			out.Input, out.Results = metric.Input{}, &artifact.Results{DecisionHash: x.DecisionHash,
+				InitialCash: x.InitialCash, FinalValue: x.FinalValue}
+		}
 	}
 	out.Published, out.Sandbox = played.published, played.sandbox
 	if out.Failure != nil && o.Capsules {

@@ -462,6 +462,9 @@ func (p *Prepared) findInputs(store *candle.Inputs) error {
 	return nil
 }
 
+// ReadsInputs reports whether the strategy reads series beside the candles.
+func (p *Prepared) ReadsInputs() bool { return len(p.inputs) > 0 }
+
 // inputPins are the inputs of a request as pins of another one.
 func (p *Prepared) inputPins() map[string]string {
 	pins := map[string]string{}

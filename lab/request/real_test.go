@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -222,13 +223,13 @@ func TestReplay(t *testing.T) {
 	p := b.prepare(t)
 	n := p.Candles() * 8 / 10
 	list := []request.Replay{
-		{ID: "search", To: n, Lines: true},
+		{ID: "search", To: n, Lines: true, Series: true, Books: true},
 		{ID: "search", To: n, Lines: true, Drive: run.Drive{Chunked: true}},
 		{ID: "search", To: n, Lines: true, Drive: run.Drive{Lockstep: true}},
 		{ID: "search", To: n, Lines: true, Drive: run.Drive{Procs: 1}},
-		{ID: "search", To: n, CostTenths: 15},
-		{ID: "search", To: n, DelayCandles: 1},
-		{ID: "search", To: n, Params: json.RawMessage(`{"fast":11,"slow":30}`)},
+		{ID: "search", To: n, CostTenths: 15, Books: true},
+		{ID: "search", To: n, DelayCandles: 1, Books: true},
+		{ID: "search", To: n, Params: json.RawMessage(`{"fast":11,"slow":30}`), Books: true},
 	}
 	got := make([]*request.Replayed, len(list))
 	err := b.Replay(context.Background(), p, list,
@@ -253,6 +254,46 @@ func TestReplay(t *testing.T) {
 			r.Results.FinalValue == base.Results.FinalValue {
 			t.Errorf("replay %d is the base", i+4)
 		}
+	}
+	for i, r := range got {
+		if r.Trades == 0 || r.Books == (r.Results.Fills == nil) {
+			t.Errorf("replay %d has not the books that were asked for", i)
+		}
+		travels(t, r)
+	}
+}
+
+// travels wants that a replay is read from its files as it was.
+func travels(t *testing.T, r *request.Replayed) {
+	t.Helper()
+	files, err := r.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := request.UnpackReplayed(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, pair := range map[string][2]any{
+		"input": {r.Input, back.Input}, "fills": {r.Results.Fills, back.Results.Fills},
+		"trades": {r.Results.Trades, back.Results.Trades}, "lines": {r.Lines, back.Lines},
+		"series": {r.Published, back.Published}, "lead": {r.Lead, back.Lead}, "short": {r.Short, back.Short},
+		"count": {r.Trades, back.Trades}, "sandbox": {r.Sandbox, back.Sandbox},
+		"hash": {r.Results.DecisionHash, back.Results.DecisionHash},
+		"cash": {r.Results.InitialCash + r.Results.FinalValue, back.Results.InitialCash + back.Results.FinalValue},
+	} {
+		if !reflect.DeepEqual(pair[0], pair[1]) {
+			t.Errorf("%s: %.600v, not %.600v", what, pair[1], pair[0])
+		}
+	}
+	for _, v := range r.Metrics {
+		a, defined := r.Metrics.Get(v.Key)
+		if b, also := back.Metrics.Get(v.Key); a != b || defined != also {
+			t.Errorf("%s is %v, not %v", v.Key, b, a)
+		}
+	}
+	if same, err := request.SameReplay(r, back); err != nil || !same {
+		t.Error("it is another one", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,16 +170,18 @@ func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[strin
 		}
 	}
 	q.Plugin.Path, q.Pins = filepath.Base(q.Plugin.Path), map[string]string{}
-	sets, err := p.Datasets(ctx)
+	if q.Plugin.Path == q.Plugin.SHA256 { // the copy of a run
+		q.Plugin.Path = q.Slug
+	}
+	candles, paths, err := CandlesOf(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, d := range sets {
-		files[d.SHA256] = p.candles.Path(d.SHA256)
-		q.Pins[string(d.Symbol)] = "sha256:" + d.SHA256
-		s.Candles = append(s.Candles, CandleSupply{Symbol: d.Symbol, SHA256: d.SHA256, Calendar: d.Calendar,
-			PriceStep: d.PriceStep, VolumeUnit: d.VolumeUnit})
+	maps.Copy(files, paths)
+	for _, c := range candles {
+		q.Pins[string(c.Symbol)] = "sha256:" + c.SHA256
 	}
+	s.Candles = candles
 	stored, err := h.Candles.Inputs().Files()
 	if err != nil {
 		return nil, nil, err

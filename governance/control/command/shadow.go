@@ -18,6 +18,7 @@ import (
 
 	planeclient "github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/shadow"
+	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/cli"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
@@ -26,15 +27,16 @@ import (
 type shadowOptions struct {
 	controlOption
 	jsonOption
-	KeyFile  string `flag:"key" usage:"file of a private key with the role shadow"`
-	Root     string `flag:"artifact-root" default:".assay" usage:"folder that holds runs/, plugins/ and the candles; the default is looked for in the folders above, too"`
-	Source   string `flag:"source" default:"exchange" usage:"where candles come from: exchange, fetched by its connector, or import, by lab data import --merge into that folder, whose days are unattested" values:"exchange,import"`
-	Folder   string `flag:"connectors" env:"SERVICE_CONNECTORS" usage:"folder of exchange connectors (default: connectors beside the executable)"`
-	Endpoint string `flag:"endpoint" usage:"fetch from this address instead of the exchange's own, for example a test venue on loopback; its days are unattested"`
-	Sandbox  string `flag:"sandbox" default:"require" usage:"require, or auto: days of a weaker sandbox are unattested" values:"require,auto"`
-	Once     bool   `flag:"once" usage:"play what is there and end, as from cron"`
-	Every    string `flag:"every" default:"1h" usage:"how often the worker looks for further days"`
-	LogLevel string `flag:"log-level" default:"warn" usage:"trace, debug, info, warn or error" values:"trace,debug,info,warn,error"`
+	KeyFile   string `flag:"key" usage:"file of a private key with the role shadow"`
+	Root      string `flag:"artifact-root" default:".assay" usage:"folder that holds runs/, plugins/ and the candles; the default is looked for in the folders above, too"`
+	Artifacts string `flag:"artifacts" usage:"what holds runs/ and plugins/ in the place of --artifact-root, which keeps the candles: s3://BUCKET/PREFIX, or a folder"`
+	Source    string `flag:"source" default:"exchange" usage:"where candles come from: exchange, fetched by its connector, or import, by lab data import --merge into that folder, whose days are unattested" values:"exchange,import"`
+	Folder    string `flag:"connectors" env:"SERVICE_CONNECTORS" usage:"folder of exchange connectors (default: connectors beside the executable)"`
+	Endpoint  string `flag:"endpoint" usage:"fetch from this address instead of the exchange's own, for example a test venue on loopback; its days are unattested"`
+	Sandbox   string `flag:"sandbox" default:"require" usage:"require, or auto: days of a weaker sandbox are unattested" values:"require,auto"`
+	Once      bool   `flag:"once" usage:"play what is there and end, as from cron"`
+	Every     string `flag:"every" default:"1h" usage:"how often the worker looks for further days"`
+	LogLevel  string `flag:"log-level" default:"warn" usage:"trace, debug, info, warn or error" values:"trace,debug,info,warn,error"`
 
 	w   World
 	set *cli.Flags
@@ -70,6 +72,11 @@ func (o *shadowOptions) run(ctx context.Context) (err error) {
 	defer stop()
 	options := shadow.Options{Root: o.Root, Source: o.Source, Connectors: o.Folder, Endpoint: o.Endpoint,
 		Sandbox: o.Sandbox, Log: newLogger(o.w, "shadow", o.LogLevel)}
+	done, err := o.openArtifacts(ctx, &options)
+	if err != nil {
+		return err
+	}
+	defer done()
 	stage, err := openStage(ctx, o.w, o.set, options, shadow.OpenStage)
 	if err != nil {
 		return err
@@ -91,6 +98,27 @@ func (o *shadowOptions) run(ctx context.Context) (err error) {
 		case <-time.After(every):
 		}
 	}
+}
+
+// openArtifacts finds the place of --artifacts, if it names one, until done is called.
+func (o *shadowOptions) openArtifacts(ctx context.Context, to *shadow.Options) (done func(), err error) {
+	if bucket.Is(o.Root) {
+		return nil, usagef("--artifact-root: a bucket has no candles: name it with --artifacts")
+	}
+	if o.Artifacts == "" {
+		return func() {}, nil
+	}
+	root, err := bucket.NewRoot(o.Artifacts, o.w.getenv)
+	if err == nil {
+		err = root.Check(ctx)
+	}
+	if err == nil {
+		to.Artifacts, done, err = root.Open(ctx)
+	}
+	if err != nil {
+		return nil, usagef("--artifacts: %v", err)
+	}
+	return done, nil
 }
 
 // openSigner reads the key of a worker, and finds its plane.

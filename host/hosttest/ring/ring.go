@@ -167,5 +167,6 @@ func Table() []Figure {
 		// The other half needs faults of the network, credentials and an account that outlives its session.
 		{"conformance cards, sim", 32, 640},
 		{"conformance cards, sim over the wire", 32, 640},
+		{"trials of searches under fire", 16, 10_000},
 	}
 }

@@ -59,6 +59,14 @@ type Base struct {
 	Journal string
 	// Progress is called after each replay with how many are made and planned, one call at a time.
 	Progress func(done, planned int64, failed int)
+	// Queue makes replays on other machines; nil makes them here.
+	Queue Queue
+}
+
+// Queue makes replays on other machines, as many at a time as Out says.
+type Queue interface {
+	request.Replayer
+	Out() int
 }
 
 // Outcome is what the battery has found.
@@ -122,8 +130,11 @@ func Run(ctx context.Context, base Base, list []Test) (_ *Outcome, err error) {
 				b.skipTest(e.Entry, judge.UpstreamFailure)
 			}
 		}
-	} else if err := b.judgeGroup(ctx, rest); err != nil {
-		return nil, err
+	} else {
+		b.settled = true
+		if err := b.judgeGroup(ctx, rest); err != nil {
+			return nil, err
+		}
 	}
 	return b.reduceFindings(list), nil
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/request"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 func number(x float64) *float64 { return &x }
 
 func replayed(final, decisions string, sharpe float64) *request.Replayed {
 	return &request.Replayed{
-		Results: &artifact.Results{InitialCash: "10000", FinalValue: final, DecisionHash: decisions,
-			Trades: make([]market.Trade, 3)},
+		Results: &artifact.Results{InitialCash: "10000", FinalValue: final, DecisionHash: decisions},
+		Trades:  3,
 		Metrics: metric.Values{{Key: "sharpe_ratio", Number: sharpe},
 			{Key: "total_return", Reason: metric.TooFewReturns}},
 	}

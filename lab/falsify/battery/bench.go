@@ -32,6 +32,8 @@ type Bench struct {
 
 	workdir *replay.Workdir
 	workers int
+	here    chan struct{} // a place for each replay that is made here beside those of a queue
+	settled bool          // nothing has been found that shakes the first tests
 	forks   run.Sessions
 	first   []*Play // of the base
 	found   map[string]*Finding
@@ -54,11 +56,12 @@ func (b *Bench) openBase(ctx context.Context) (err error) {
 	if b.workers <= 0 {
 		b.workers = runtime.NumCPU()
 	}
+	b.here = make(chan struct{}, b.workers)
 	if b.workdir, err = replay.Enter(b.Host.StateDir); err != nil {
 		return err
 	}
 	b.first = []*Play{{
-		Part: b.Search, How: request.Replay{ID: split.RoleSearch, Lines: true},
+		Part: b.Search, How: request.Replay{ID: split.RoleSearch, Lines: true, Books: true},
 		Done: func(r *request.Replayed) error { b.Played = r; return nil },
 	}}
 	if err = b.RunPlays(ctx, b.first); err != nil || b.Played.Failure != nil {
@@ -225,7 +228,7 @@ func RowOf(variant string, replica int, r *request.Replayed) judge.Replay {
 	}
 	row.Sharpe, row.TotalReturn, row.MaxDrawdown = get(r, "sharpe_ratio"), get(r, "total_return"),
 		get(r, "max_drawdown")
-	row.Trades = len(r.Results.Trades)
+	row.Trades = r.Trades
 	if net, err := account.Net(r.Results); err == nil {
 		row.NetPnL = net.Trim(0).String()
 	}

@@ -48,7 +48,12 @@ type Play struct {
 	Hopeless bool
 	// Failed reports that the plugin did not come to the end.
 	Failed bool
+
+	twice bool // a replay of a queue is made here, too
 }
+
+// confirmed is how many replays of a queue there are to one that is made here, too.
+const confirmed = 20
 
 // RunPlays makes replays side by side, in the order of the list as workers become free, so
 // that long ones belong at its beginning. The error is the first in that order.
@@ -59,7 +64,11 @@ func (b *Bench) RunPlays(ctx context.Context, list []*Play) error {
 	next := make(chan int)
 	var wg sync.WaitGroup
 	var telling sync.Mutex
-	for range min(b.workers, len(list)) {
+	workers := b.workers
+	if b.Queue != nil && b.Played != nil {
+		workers = max(workers, b.Queue.Out())
+	}
+	for range min(workers, len(list)) {
 		wg.Go(func() {
 			for i := range next {
 				r, err := b.playOne(work, list[i], false)
@@ -70,7 +79,7 @@ func (b *Bench) RunPlays(ctx context.Context, list []*Play) error {
 					b.sandbox = sandbox.Weaker(b.sandbox, r.Sandbox)
 					list[i].Failed = r.Failure != nil
 					err = list[i].Done(r)
-				case errors.As(err, &refused) && b.Played != nil:
+				case errors.As(err, &refused) && b.Played != nil && !isOfQueue(refused):
 					b.noteRefusal(list[i].Test, refused)
 					err = nil
 				}
@@ -83,11 +92,17 @@ func (b *Bench) RunPlays(ctx context.Context, list []*Play) error {
 		})
 	}
 	for i := range list {
+		list[i].twice = b.settled && i%confirmed == 0
 		next <- i
 	}
 	close(next)
 	wg.Wait()
 	return request.FirstCause(errs)
+}
+
+// isOfQueue reports whether an error is about the machines of a queue: it says nothing about a strategy.
+func isOfQueue(err *request.Error) bool {
+	return err.Code == request.CodeTrialLost || err.Code == request.CodeTrialDiverged
 }
 
 // noteRefusal notes why a replay of a test is not possible; the first reason by text stays,
@@ -134,6 +149,30 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 		}
 	}
 	var out *request.Replayed
+	if b.Queue != nil && !keep && b.Played != nil && b.mayTravel(p) {
+		out, err = b.playOnQueue(ctx, p, question, r)
+	} else {
+		out, err = b.playHere(ctx, question, r, keep)
+	}
+	var refused *request.Error
+	if errors.As(err, &refused) && refused.Code == request.CodeParams && len(p.How.Params) > 0 {
+		return &request.Replayed{}, nil // a point that the strategy does not have
+	}
+	return out, err
+}
+
+// mayTravel reports whether a worker could make a replay: its program is that of the job, and so are the
+// rows of inputs.
+func (b *Bench) mayTravel(p *Play) bool {
+	moved := p.How.MoveInputs != nil && b.Prepared.ReadsInputs()
+	return p.Program == nil && p.Elsewhere == nil && !moved
+}
+
+// playHere makes a replay in this process, as many side by side as there are workers.
+func (b *Bench) playHere(ctx context.Context, question *request.Prepared, r request.Replay,
+	keep bool) (out *request.Replayed, err error) {
+	b.here <- struct{}{}
+	defer func() { <-b.here }()
 	host := *b.Host
 	host.Forks = &b.forks
 	if !keep { // what a play on changed candles comes to is a row, no news
@@ -143,9 +182,24 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 		Workers: 1, Plain: true, Capsules: keep,
 		Done: func(_ int, r *request.Replayed) error { out = r; return nil },
 	})
-	var refused *request.Error
-	if errors.As(err, &refused) && refused.Code == request.CodeParams && len(p.How.Params) > 0 {
-		return &request.Replayed{}, nil // a point that the strategy does not have
+	return out, err
+}
+
+// playOnQueue has a replay made by a worker. One in 20 is made here, too: that finds a broken worker.
+func (b *Bench) playOnQueue(ctx context.Context, p *Play, question *request.Prepared,
+	r request.Replay) (*request.Replayed, error) {
+	out, err := b.Queue.Replay(ctx, question, r)
+	if err != nil || !p.twice {
+		return out, err
+	}
+	own, err := b.playHere(ctx, question, r, false)
+	if err != nil {
+		return nil, err
+	}
+	same, err := request.SameReplay(out, own)
+	if err == nil && !same {
+		err = request.Errorf(request.CodeTrialDiverged, "a replay for %s went otherwise on a worker than "+
+			"here: the program or a machine is not deterministic", p.Test)
 	}
 	return out, err
 }

@@ -213,7 +213,8 @@ func (s *Search) optimiseWindows(ctx context.Context, trials []*Trial) (*Optimis
 				return nil, err
 			}
 			plays = append(plays,
-				request.Replay{ID: r.ID, From: r.From, To: r.To, Params: params, Drive: run.Drive{Procs: 1}})
+				request.Replay{ID: r.ID, From: r.From, To: r.To, Params: params, Drive: run.Drive{Procs: 1},
+					Books: true})
 			hashes = append(hashes, w.DecisionHash)
 		}
 		out.Windows = append(out.Windows, c)

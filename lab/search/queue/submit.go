@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -21,14 +23,16 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-// Submission is what a coordinator lets workers play.
+// Submission is what a coordinator lets workers play: the trials of a search, or replays of its root.
 type Submission struct {
 	Host *request.Host
 	// Root is the request whose parameters and windows the trials vary.
 	Root         *request.Prepared
 	Slug, PlanID string
 	Key          crypto.Signer
-	Logger       hclog.Logger
+	// Least is how many tasks are to be out at least; 64 if 0.
+	Least  int
+	Logger hclog.Logger
 }
 
 // Submitter is the coordinator of one execution of a search: a request.Player.
@@ -40,20 +44,24 @@ type Submitter struct {
 	sealed []byte
 	prefix string            // of the subjects of tasks
 	files  map[string]string // paths of what workers need, by hash
+	root   string            // the hash of the root
 
-	out   atomic.Int64
-	doubt atomic.Bool // the server may have lost something
-	end   context.CancelFunc
-	done  sync.WaitGroup
+	least, out atomic.Int64
+	replays    atomic.Int64 // that were asked for
+	doubt      atomic.Bool  // the server may have lost something
+	end        context.CancelFunc
+	done       sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[string]*errand // by id
+	spent   []string           // files of replays that have ended, the oldest first
 	broken  error              // no trial is played any more
 }
 
 // errand is a trial that is out.
 type errand struct {
 	task    *Task
+	files   map[string]string // paths of what it needs besides those of the job, by hash
 	subject string
 	text    []byte
 	result  chan *Result // one place
@@ -79,7 +87,8 @@ func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err erro
 		return nil, err
 	}
 	s.prefix = subjectOf(job.Engine, s.signer) + "." + job.Epoch + "."
-	s.files = files
+	s.files, s.root = files, in.Root.RequestHash
+	s.least.Store(int64(cmp.Or(in.Least, minOut)))
 	if err := s.equip(ctx); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
@@ -96,13 +105,26 @@ func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err erro
 
 // equip puts onto the server what workers need, unless it is there.
 func (s *Submitter) equip(ctx context.Context) error {
-	for sum, path := range s.files {
-		if err := s.link.putFile(ctx, sum, path); err != nil {
+	if err := s.supply(ctx, s.files); err != nil {
+		return err
+	}
+	for _, e := range s.errands() {
+		if err := s.supply(ctx, e.files); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have ended
 			return err
 		}
 	}
 	_, err := s.link.jobs.Put(ctx, s.job.Epoch, s.sealed)
 	return err
+}
+
+// supply puts files onto the server that are not there.
+func (s *Submitter) supply(ctx context.Context, files map[string]string) error {
+	for sum, path := range files {
+		if err := s.link.putFile(ctx, sum, path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // subjectOf is where the tasks for one engine by one submitter are.
@@ -197,12 +219,12 @@ func (s *Submitter) recheck(ctx context.Context) {
 	}
 }
 
-// minOut is how many trials of a search are out at least.
+// minOut is how many trials of a search are out at least, where its submission says nothing else.
 const minOut = 64
 
 // Out is how many trials are to be out at a time: each slot of the workers that there are has one to play and
 // finds another one after it.
-func (s *Submitter) Out() int { return max(minOut, int(s.out.Load())) }
+func (s *Submitter) Out() int { return int(max(s.least.Load(), s.out.Load())) }
 
 // survey counts the slots that play for this submitter.
 func (s *Submitter) survey(ctx context.Context) {
@@ -259,7 +281,7 @@ func (s *Submitter) take(key string, text []byte) {
 		defer s.mu.Unlock()
 		if e := s.waiting[id]; e != nil {
 			e.why = fmt.Sprintf("%.500s", text)
-			s.logger.Warn("a worker cannot play a trial", "trial", e.task.Trial, "why", e.why)
+			s.logger.Warn("a worker cannot play a trial", "trial", e.task.number(), "why", e.why)
 		}
 		return
 	}
@@ -329,8 +351,8 @@ func (s *Submitter) bury(ctx context.Context, advisory []byte) error {
 		}
 		text, err := json.Marshal(&Result{Schema: resultSchema, RunID: e.task.RunID,
 			Content: contentOf(nil), Code: request.CodeTrialLost, Message: fmt.Sprintf(
-				"trial %d was given to workers %d times without an end: %s",
-				e.task.Trial, l.Deliveries, why)})
+				"%s was given to workers %d times without an end: %s",
+				e.task.number(), l.Deliveries, why)})
 		if err != nil {
 			return err
 		}
@@ -344,10 +366,22 @@ func (s *Submitter) bury(ctx context.Context, advisory []byte) error {
 
 func isTaken(err error) bool { return errors.Is(err, jetstream.ErrKeyExists) }
 
-// Play lets a worker play a trial.
+// Play lets a worker play a trial: a request.Player.
 func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
 	e request.Errand) (map[string][]byte, error) {
-	out, err := s.send(ctx, p, e)
+	mode := "s"
+	if e.Apart {
+		mode = "a"
+	}
+	return s.ask(ctx, &Task{Schema: taskSchema, Epoch: s.job.Epoch, RunID: p.RunID,
+		RequestHash: p.RequestHash, ID: fmt.Sprintf("%s.%s-%d%s", s.job.Epoch, p.RunID, e.Attempt, mode),
+		Params: p.Request.Params, Windows: p.Request.Splits.First, PlanID: e.Plan.ID, Trial: e.Plan.Index,
+		Attempt: e.Attempt, PostPeek: e.PostPeek, Apart: e.Apart}, nil)
+}
+
+// ask submits a task that needs files besides those of the job, and returns what it came to.
+func (s *Submitter) ask(ctx context.Context, t *Task, files map[string]string) (map[string][]byte, error) {
+	out, err := s.send(ctx, t, files)
 	if err != nil {
 		return nil, err
 	}
@@ -434,21 +468,14 @@ func (s *Submitter) resubmit(ctx context.Context, out *errand) error {
 }
 
 // send puts a trial into the queue, as long as it takes.
-func (s *Submitter) send(ctx context.Context, p *request.Prepared, e request.Errand) (*errand, error) {
-	mode := "s"
-	if e.Apart {
-		mode = "a"
-	}
-	t := &Task{Schema: taskSchema, Epoch: s.job.Epoch, RunID: p.RunID, RequestHash: p.RequestHash,
-		ID:     fmt.Sprintf("%s.%s-%d%s", s.job.Epoch, p.RunID, e.Attempt, mode),
-		Params: p.Request.Params, Windows: p.Request.Splits.First, PlanID: e.Plan.ID, Trial: e.Plan.Index,
-		Attempt: e.Attempt, PostPeek: e.PostPeek, Apart: e.Apart}
+func (s *Submitter) send(ctx context.Context, t *Task, files map[string]string) (*errand, error) {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	out := &errand{task: t, text: text, subject: s.prefix + strings.TrimPrefix(t.ID, s.job.Epoch+"."),
-		result: make(chan *Result, 1), checked: time.Now()}
+	out := &errand{task: t, files: files, text: text,
+		subject: s.prefix + strings.TrimPrefix(t.ID, s.job.Epoch+"."),
+		result:  make(chan *Result, 1), checked: time.Now()}
 	s.mu.Lock()
 	if s.broken != nil {
 		defer s.mu.Unlock()
@@ -457,14 +484,17 @@ func (s *Submitter) send(ctx context.Context, p *request.Prepared, e request.Err
 	s.waiting[t.ID] = out
 	s.mu.Unlock()
 	for {
-		if err = s.publish(ctx, out); err == nil {
+		if err = s.supply(ctx, files); err == nil {
+			err = s.publish(ctx, out)
+		}
+		if err == nil {
 			return out, nil
 		}
-		if ctx.Err() != nil {
+		if _, here := errors.AsType[*fs.PathError](err); here || ctx.Err() != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			delete(s.waiting, t.ID)
-			return nil, context.Cause(ctx)
+			return nil, cmp.Or(context.Cause(ctx), err)
 		}
 		s.logger.Debug("the queue does not take a task", "error", err)
 		pause(ctx, again/4)
@@ -484,6 +514,7 @@ func (s *Submitter) Close() error {
 	s.done.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	s.remove(ctx, s.spent)
 	err := s.link.jobs.Delete(ctx, s.job.Epoch)
 	if s.link.conn.IsConnected() {
 		return err

@@ -28,12 +28,22 @@ type State struct {
 	Doing  []Doing  `json:"doing"`
 }
 
-// Doing is a trial that is played now.
+// Doing is a trial that is played now, or a replay of a falsification.
 type Doing struct {
-	Slug   string    `json:"slug"`
-	PlanID string    `json:"plan_id"`
-	Trial  int64     `json:"trial"`
+	Slug   string `json:"slug"`
+	PlanID string `json:"plan_id"`
+	Trial  int64  `json:"trial"`
+	// Replay reports that Trial is the number of a replay.
+	Replay bool      `json:"replay,omitzero"`
 	Since  time.Time `json:"since"`
+}
+
+// Number is a trial's as in t12, a replay's as in r12.
+func (d Doing) Number() string {
+	if d.Replay {
+		return fmt.Sprint("r", d.Trial)
+	}
+	return fmt.Sprint("t", d.Trial)
 }
 
 // DecodeState reads what a worker says.

@@ -31,6 +31,7 @@ const (
 
 	maxMessage = 1 << 20
 	maxFiles   = 8192
+	maxCandles = 1000 // files of one task
 	maxRun     = 256 << 20
 )
 
@@ -60,6 +61,27 @@ type Task struct {
 	Attempt  int    `json:"attempt"`
 	PostPeek bool   `json:"post_peek"`
 	Apart    bool   `json:"apart"`
+	// Replay is the replay to make instead of the trial, nil for a trial; Trial is its number then, and
+	// Candles those that it is made on, none for those of the job.
+	Replay  *request.Replay        `json:"replay,omitempty"`
+	Candles []request.CandleSupply `json:"candles,omitempty"`
+}
+
+// number is how a task is called.
+func (t *Task) number() string {
+	if t.Replay != nil {
+		return fmt.Sprint("replay ", t.Trial)
+	}
+	return fmt.Sprint("trial ", t.Trial)
+}
+
+// isOf reports by an error that a request is not the one that a task asks for.
+func (t *Task) isOf(p *request.Prepared) error {
+	if p.RequestHash != t.RequestHash || p.RunID != t.RunID {
+		return fmt.Errorf("run %s has the request hash %.12s here, not %.12s", p.RunID, p.RequestHash,
+			t.RequestHash)
+	}
+	return nil
 }
 
 // Result is how a trial went: a run whose files are an object, or the refusal of a strategy.
@@ -80,7 +102,7 @@ var (
 	epochForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 	runForm   = regexp.MustCompile(`^run_[a-z2-7]{16}$`)
 	planForm  = regexp.MustCompile(`^plan_[a-z2-7]{16}$`)
-	idForm    = regexp.MustCompile(`^[0-9a-f]{16}\.run_[a-z2-7]{16}-[0-9]{1,9}[sa]$`)
+	idForm    = regexp.MustCompile(`^[0-9a-f]{16}\.run_[a-z2-7]{16}-[0-9]{1,9}[sar]$`)
 )
 
 // decode reads one JSON object without unknown fields, of a bounded size.
@@ -116,7 +138,7 @@ func DecodeJob(text []byte) (*Job, error) {
 	s := &j.Supplies
 	err := errors.Join(form("/schema", j.Schema, j.Schema == jobSchema),
 		form("/epoch", j.Epoch, epochForm.MatchString(j.Epoch)),
-		form("/plan_id", j.PlanID, planForm.MatchString(j.PlanID)),
+		form("/plan_id", j.PlanID, j.PlanID == "" || planForm.MatchString(j.PlanID)),
 		form("/engine", j.Engine, field.IsSHA256(j.Engine)),
 		form("/supplies/question/Plugin/Path", s.Request.Plugin.Path, isName(s.Request.Plugin.Path)),
 		form("/supplies/question/Plugin/SHA256", s.Request.Plugin.SHA256,
@@ -124,7 +146,7 @@ func DecodeJob(text []byte) (*Job, error) {
 	for _, sum := range s.Files() {
 		err = errors.Join(err, form("/supplies", sum, field.IsSHA256(sum)))
 	}
-	if len(s.Candles) == 0 || len(s.Candles) > 1000 || len(s.Inputs) > 1000 {
+	if len(s.Candles) == 0 || len(s.Candles) > maxCandles || len(s.Inputs) > maxCandles {
 		err = errors.Join(err, errors.New("/supplies/candles: must be 1 to 1000"))
 	}
 	if s.StepLimitMS < 1 {
@@ -150,10 +172,20 @@ func DecodeTask(text []byte) (*Task, error) {
 		form("/epoch", t.Epoch, epochForm.MatchString(t.Epoch)),
 		form("/run_id", t.RunID, runForm.MatchString(t.RunID)),
 		form("/id", t.ID, idForm.MatchString(t.ID) && strings.HasPrefix(t.ID, t.Epoch+"."+t.RunID+"-")),
-		form("/plan_id", t.PlanID, planForm.MatchString(t.PlanID)),
+		form("/plan_id", t.PlanID, t.Replay != nil && t.PlanID == "" || planForm.MatchString(t.PlanID)),
 		form("/request_hash", t.RequestHash, field.IsSHA256(t.RequestHash)))
 	if t.Windows < 0 || t.Trial < 0 || t.Attempt < 1 {
 		err = errors.Join(err, errors.New("/windows, /trial and /attempt: must not be negative"))
+	}
+	if (t.Replay != nil) != strings.HasSuffix(t.ID, "r") || t.Replay == nil && len(t.Candles) > 0 ||
+		len(t.Candles) > maxCandles {
+		err = errors.Join(err, errors.New("/replay: its id says otherwise, or it has too many candles"))
+	}
+	for _, c := range t.Candles {
+		err = errors.Join(err, form("/candles", c.SHA256, field.IsSHA256(c.SHA256)))
+	}
+	if r := t.Replay; r != nil && (r.From < 0 || r.To <= r.From) {
+		err = errors.Join(err, errors.New("/replay/from: is not before /replay/to"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("task: %w", err)

@@ -35,6 +35,15 @@ func aTask() *Task {
 		RequestHash: aSum, Params: json.RawMessage(`{"period":3}`), PlanID: aPlan, Attempt: 1}
 }
 
+// aReplay is a task that is a replay on candles of its own.
+func aReplay() *Task {
+	t := aTask()
+	t.ID, t.PlanID, t.Params = anEpoch+"."+aRun+"-7r", "", nil
+	t.Trial, t.Replay = 7, &request.Replay{ID: "search", To: 9, CostTenths: 15}
+	t.Candles = []request.CandleSupply{{Symbol: "BTC/USDT", SHA256: aSum}}
+	return t
+}
+
 func aResult(content string) *Result {
 	return &Result{Schema: resultSchema, RunID: aRun, Worker: "one", Content: content, Object: aSum}
 }
@@ -119,6 +128,10 @@ func TestMessagesAreReadStrictly(t *testing.T) {
 		{strings.Replace(string(encoded(t, aTask())), `"attempt":1`, `"attempt":0`, 1), "/attempt"},
 		{strings.Replace(string(encoded(t, aTask())), `"trial"`, `"size":1,"trial"`, 1), "size"},
 		{string(encoded(t, aTask())) + "{}", "more than one"},
+		{strings.Replace(string(encoded(t, aReplay())), `-7r`, `-7s`, 1), "/replay"},
+		{strings.Replace(string(encoded(t, aTask())), `-1s`, `-1r`, 1), "/replay"},
+		{strings.Replace(string(encoded(t, aReplay())), `"to":9`, `"to":0`, 1), "/replay/to"},
+		{strings.Replace(string(encoded(t, aReplay())), `"sha256":"ab`, `"sha256":"zb`, 1), "/candles"},
 	} {
 		if _, err := DecodeTask([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
@@ -131,7 +144,7 @@ func TestMessagesAreReadStrictly(t *testing.T) {
 	}
 	for _, good := range []error{
 		second(DecodeTask(encoded(t, aTask()))), second(DecodeResult(encoded(t, aResult(aSum)))),
-		second(DecodeJob(encoded(t, aJob()))),
+		second(DecodeJob(encoded(t, aJob()))), second(DecodeTask(encoded(t, aReplay()))),
 	} {
 		if good != nil {
 			t.Error(good)
@@ -179,6 +192,7 @@ func TestArchive(t *testing.T) {
 // FuzzMessages: what is read is in its form, and says the same when it is written again.
 func FuzzMessages(f *testing.F) {
 	f.Add(encoded(f, aTask()))
+	f.Add(encoded(f, aReplay()))
 	f.Add(encoded(f, aResult(aSum)))
 	f.Add(encoded(f, aJob()))
 	f.Add(encoded(f, &State{Schema: stateSchema, ID: "one", Engine: aSum, Allows: []string{aSum}, Slots: 1,

@@ -39,7 +39,7 @@ type WorkOptions struct {
 	LostAfter time.Duration
 	Logger    hclog.Logger
 	// Played is called after each trial.
-	Played func(slug string, trial int64, code string)
+	Played func(d Doing, code string)
 }
 
 // worker plays trials.
@@ -67,6 +67,7 @@ type bench struct {
 	users int // counted under the worker's lock
 
 	sessions run.Sessions
+	replays  replays
 }
 
 // Work plays trials until ctx ends, and counts them.
@@ -237,7 +238,9 @@ func (w *worker) play(ctx context.Context, slot int, t *Task) error {
 		return err
 	}
 	defer w.release(b)
-	w.note(slot, &Doing{Slug: b.job.Slug, PlanID: t.PlanID, Trial: t.Trial, Since: time.Now().UTC()})
+	d := Doing{Slug: b.job.Slug, PlanID: t.PlanID, Trial: t.Trial, Replay: t.Replay != nil,
+		Since: time.Now().UTC()}
+	w.note(slot, &d)
 	defer w.note(slot, nil)
 	r, err := w.perform(ctx, b, t)
 	if err != nil {
@@ -250,7 +253,7 @@ func (w *worker) play(ctx context.Context, slot int, t *Task) error {
 	w.played++
 	w.mu.Unlock()
 	if w.Played != nil {
-		w.Played(b.job.Slug, t.Trial, r.Code)
+		w.Played(d, r.Code)
 	}
 	return nil
 }
@@ -353,7 +356,12 @@ func (w *worker) equip(ctx context.Context, b *bench, epoch string) error {
 	if err != nil {
 		return err
 	}
-	b.play = b.perform
+	b.play = func(ctx context.Context, t *Task) (map[string][]byte, error) {
+		if t.Replay != nil {
+			return b.replay(ctx, w, t)
+		}
+		return b.perform(ctx, t)
+	}
 	b.host, b.root, err = request.Equip(ctx, request.Equipment{Dir: dir, Blobs: w.kept, Engine: w.Engine,
 		Sandbox: w.Sandbox, Logger: w.Logger}, &b.job.Supplies)
 	if err != nil {
@@ -377,9 +385,8 @@ func (b *bench) perform(ctx context.Context, t *Task) (map[string][]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if p.RequestHash != t.RequestHash || p.RunID != t.RunID {
-		return nil, fmt.Errorf("run %s has the request hash %.12s here, not %.12s", p.RunID, p.RequestHash,
-			t.RequestHash)
+	if err := t.isOf(p); err != nil {
+		return nil, err
 	}
 	return request.Perform(ctx, &host, p, request.Errand{Attempt: t.Attempt, PostPeek: t.PostPeek,
 		Apart: t.Apart, Plan: request.Plan{ID: t.PlanID, Index: t.Trial}})
@@ -389,7 +396,7 @@ func (b *bench) close() error {
 	if b.root == nil {
 		return nil
 	}
-	err := b.sessions.Close()
+	err := errors.Join(b.sessions.Close(), b.replays.close())
 	b.root.Close()
 	return errors.Join(err, b.host.Candles.Close(), os.RemoveAll(b.host.StateDir))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/metric"
 )
 
 // KeptName is the file of a search, beside its plan, that has the trials whose folders are not kept.
@@ -48,11 +49,15 @@ func KeptOf(w *artifact.Written, objective string) (*Kept, error) {
 	for i := range r.Splits {
 		s := &r.Splits[i]
 		short := artifact.SplitReport{ID: s.ID, Role: s.Role, Status: s.Status, DecisionHash: s.DecisionHash}
+		short.Meta.Undefined = map[string]metric.Reason{} // as it is read back
 		for _, v := range s.Metrics {
-			if v.Key == objective {
-				v.Reason = cmp.Or(s.Meta.Undefined[v.Key], v.Reason)
-				short.Metrics = append(short.Metrics, v)
+			if v.Key != objective {
+				continue
 			}
+			if v.Reason = cmp.Or(s.Meta.Undefined[v.Key], v.Reason); v.Reason != "" {
+				short.Meta.Undefined[v.Key] = v.Reason
+			}
+			short.Metrics = append(short.Metrics, v)
 		}
 		k.Splits = append(k.Splits, short)
 	}

@@ -300,3 +300,28 @@ func inflate(f *testing.F, text []byte) []byte {
 	}
 	return plain
 }
+
+// A trial tells why a number is undefined alike, whether it was kept just now or is read back.
+func TestKeptTrialKnowsWhy(t *testing.T) {
+	index, sum := int64(0), digest.SHA256Hex(nil)
+	w := &artifact.Written{Metadata: &artifact.Metadata{RunID: "run_1", TrialIndex: &index},
+		JSON: map[string][]byte{"report.json": fmt.Appendf(nil, `{"run_id": "run_1", "decision_hash": %q,
+			"result_hash": %[1]q, "splits": [{"split_id": "wf-00", "role": "walk_forward", "decision_hash": %[1]q,
+			"metrics": {"sharpe_ratio": null, "total_return": 1},
+			"metrics_meta": {"undefined": {"sharpe_ratio": "insufficient"}}}]}`, sum)}}
+	now, err := KeptOf(w, "sharpe_ratio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := now.Report().Splits[0].Meta.Undefined["sharpe_ratio"]; why != metric.Insufficient {
+		t.Errorf("the reason is %q", why)
+	}
+	f := open(t, t.TempDir())
+	if err := f.Add(now); err != nil {
+		t.Fatal(err)
+	}
+	then, err := open(t, f.dir).Find("run_1")
+	if err != nil || asJSON(t, then) != asJSON(t, now) {
+		t.Errorf("%v\n%s, not\n%s", err, asJSON(t, then), asJSON(t, now))
+	}
+}

@@ -53,7 +53,8 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	var plays []*battery.Play
 	add := func(variant string, view lines.View, p *battery.Play) {
 		x := &transformed{Transformed: Transformed{Variant: variant}, view: view}
-		p.Part, p.How.ID, p.How.Drive, p.How.Lines = b.Search, split.RoleSearch, battery.Quick, true
+		p.Part, p.How.ID, p.How.Drive = b.Search, split.RoleSearch, battery.Quick
+		p.How.Lines, p.How.Books = true, true
 		p.Done = func(r *request.Replayed) error {
 			x.row, x.lines = battery.RowOf(variant, 0, r), r.Lines
 			x.Status = x.row.Status

@@ -163,7 +163,8 @@ func searchOn(ctx context.Context, b *battery.Bench, set replay.Set, i int) (_ *
 func searchPlay(b *battery.Bench, trial int, window battery.Part) *battery.Play {
 	return &battery.Play{
 		Test: entry.ID, Part: window,
-		How: request.Replay{ID: split.RoleTrain, Params: b.Plan.Params[trial], Drive: battery.Quick},
+		How: request.Replay{ID: split.RoleTrain, Params: b.Plan.Params[trial], Drive: battery.Quick,
+			Books: true},
 	}
 }
 

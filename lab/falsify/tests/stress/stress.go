@@ -38,7 +38,7 @@ func costStress(b *battery.Bench) (battery.Check, error) {
 	var plays []*battery.Play
 	for i, t := range tenths {
 		multiple := float64(t) / 10
-		p := harder(b, []string{"x1.5", "x2", "x3"}[i], &list[i], request.Replay{CostTenths: t})
+		p := harder(b, []string{"x1.5", "x2", "x3"}[i], &list[i], request.Replay{CostTenths: t, Books: true})
 		keep := p.Done
 		p.Done = func(r *request.Replayed) error {
 			if r.Failure == nil {
