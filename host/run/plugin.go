@@ -23,6 +23,8 @@ const (
 	LaunchLimit = 10 * time.Second
 	// Grace is how long a stopped plugin may take to end by itself.
 	Grace = time.Second
+	// placeLimit is how long one that has not answered may take to say where it is.
+	placeLimit = 5 * time.Second
 )
 
 // PhaseStarting is the phase of a run before its first candle.
@@ -230,7 +232,7 @@ func (p *Plugin) askPlace(f *artifact.Failure) {
 	if p.Stream == nil || !p.Proc.Interrupt() {
 		return
 	}
-	timer := time.NewTimer(Grace)
+	timer := time.NewTimer(placeLimit)
 	defer timer.Stop()
 	for {
 		m, err := p.Stream.Recv(timer.C, "it did not say where it is")
