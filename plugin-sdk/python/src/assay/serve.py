@@ -82,16 +82,19 @@ class _Link:
 
     def _fill(self, n: int) -> bool:
         """Reads until so many bytes are there. False when the host is gone before."""
-        if len(self._data) >= n:
-            return True
-        parts, have = [self._data], len(self._data)
-        while have < n:
-            part = self._sock.recv(max(_SMALL, n - have))
-            if not part:
+        while (have := len(self._data)) < n:
+            if n - have > _SMALL:
+                rest = bytearray(n - have)
+                at = memoryview(rest)
+                while at:
+                    if not (got := self._sock.recv_into(at)):
+                        return False
+                    at = at[got:]
+                self._data += rest
+            elif part := self._sock.recv(_SMALL):
+                self._data += part
+            else:
                 return False
-            parts.append(part)
-            have += len(part)
-        self._data = b"".join(parts)
         return True
 
     def _look(self) -> None:
