@@ -145,8 +145,10 @@ func (c *Child) Interrupt() (handled bool) {
 		processes, _ := filepath.Glob("/proc/[1-9]*") // the pattern is good
 		list = list[:0]
 		for _, process := range processes {
-			if namespace, _ := os.Readlink(process + "/ns/pid"); namespace == theirs {
-				list = append(list, filepath.Base(process))
+			name := filepath.Base(process)
+			namespace, _ := os.Readlink(process + "/ns/pid")
+			if namespace == theirs && name != strconv.Itoa(c.pid) { // the shim would hand it on
+				list = append(list, name)
 			}
 		}
 	}

@@ -225,6 +225,7 @@ def _serve(link: _Link, cls: type[Strategy]) -> None:
 
 
 def _overdue(*_: Any) -> NoReturn:
+    signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # a second one would come into the answer
     raise Overdue
 
 
