@@ -120,7 +120,8 @@ func TestLossesOutOfSample(t *testing.T) {
 			get(t, p, "/pending-experiments/candidate_revision/"+doc.Bundle.CandidateRevisionID+"/paper", &x)
 			i := slices.IndexFunc(x.Experiments, func(e promotion.Experiment) bool { return e.GateID == c.gate })
 			if i < 0 || x.Experiments[i].SeeWith != "lab report "+run || x.Experiments[i].Sentence != "Not shown: "+
-				"that it earns money on the locked test, because run "+run+": total_return is -0.2, not > 0." {
+				"that it earns money on the locked test, because its total return is -20 %, where more than 0 % is "+
+				"asked for." {
 				t.Errorf("%+v", x.Experiments)
 			}
 		}

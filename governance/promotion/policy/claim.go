@@ -77,11 +77,56 @@ func (g *Gate) Claim() string {
 	return cmp.Or(claims[g.Kind], "it passes "+g.ID)
 }
 
+// A figure is a metric of a gate in words.
+type figure struct {
+	name    string
+	percent bool // it is a fraction
+}
+
+var figures = map[string]figure{
+	"total_return":    {"its total return", true},
+	"oos_sharpe_low":  {"the lower 95 % bound of its Sharpe ratio", false},
+	"holding_high":    {"the upper 90 % bound of its daily return above holding", true},
+	"dsr_max":         {"DSR_max", false},
+	"stress_failed":   {"the number of stress runs that it fails", false},
+	"total_trades":    {"its number of trades", false},
+	"max_drawdown":    {"its largest drawdown", true},
+	"diverging_fills": {"the number of fills that differ", false},
+}
+
+// wordsOf says which numbers pass.
+var wordsOf = map[string]string{">": "more than", ">=": "at least", "<": "less than", "<=": "at most",
+	"==": "exactly"}
+
 // Sentence is what a reader should know of a gate that does not pass.
 func (g *Gate) Sentence(r *Result) string {
 	because := ""
-	if r.Reason != "" {
-		because = ", because " + strings.TrimSuffix(r.Reason, ".")
+	if why := g.because(r); why != "" {
+		because = ", because " + strings.TrimSuffix(why, ".")
 	}
 	return "Not shown: that " + g.Claim() + because + "."
+}
+
+// because is the reason of a result; numbers are rounded, and have units.
+func (g *Gate) because(r *Result) string {
+	seen, isNumber := r.Observed.(float64)
+	limit, hasLimit := r.Threshold.(float64)
+	f, known := figures[g.Metric]
+	switch {
+	case !isNumber || !hasLimit:
+	case g.Kind == Metric && r.Verdict == Fail && known && wordsOf[r.Op] != "":
+		number := func(x float64) string {
+			if f.percent {
+				return fmt.Sprintf("%.4g %%", 100*x)
+			}
+			return fmt.Sprintf("%.4g", x)
+		}
+		return fmt.Sprintf("%s is %s, where %s %s is asked for", f.name, number(seen), wordsOf[r.Op],
+			number(limit))
+	case g.Kind == Soak && r.Verdict == Pending:
+		const day = 24 * 60 * 60
+		_, rest, _ := strings.Cut(r.Reason, " seconds in "+string(g.Role))
+		return fmt.Sprintf("those are %.4g of %.4g days%s", seen/day, limit/day, rest)
+	}
+	return r.Reason
 }

@@ -58,4 +58,24 @@ func TestGatesSayWhatTheyAskFor(t *testing.T) {
 			t.Errorf("%q, want %q", said, want)
 		}
 	}
+	for want, c := range map[string]struct {
+		gate   policy.Gate
+		result policy.Result
+	}{
+		"its drawdown stays within its limit, because its largest drawdown is 45.33 %, where at most 25 % is asked for": {
+			policy.Gate{Kind: policy.Metric, Metric: "max_drawdown"},
+			policy.Result{Verdict: policy.Fail, Observed: 0.453250524206, Op: "<=", Threshold: 0.25}},
+		"its win rate is > 0.5, because run_a: win_rate is 0.4, not > 0.5": {
+			policy.Gate{Kind: policy.Metric, Metric: "win_rate", Op: ">", Value: 0.5},
+			policy.Result{Verdict: policy.Fail, Observed: 0.4, Op: ">", Threshold: 0.5,
+				Reason: "run_a: win_rate is 0.4, not > 0.5"}},
+		"it has run in paper for long enough, because those are 1.5 of 14 days: no host has signed it": {
+			policy.Gate{Kind: policy.Soak, Role: bundle.RolePaper},
+			policy.Result{Verdict: policy.Pending, Observed: 129600.0, Threshold: 1209600.0,
+				Reason: "129600 of 1209600 seconds in paper: no host has signed it"}},
+	} {
+		if said := c.gate.Sentence(&c.result); said != "Not shown: that "+want+"." {
+			t.Errorf("%q, want %q", said, want)
+		}
+	}
 }
