@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import importlib
 import json
 import math
 import os
@@ -498,6 +500,9 @@ class Whole:
         self._rows: list[Rows] = []
         self._steps: list[list[Any]] = [[] for _ in self._symbols]
         self.warmup = 0
+        if strategy.candles != "numpy":
+            with contextlib.suppress(Exception):  # what is wrong with it is told where it is used
+                importlib.import_module(strategy.candles)
 
     def begin(self, message: Any) -> None:
         self.warmup = message.warmup_steps
