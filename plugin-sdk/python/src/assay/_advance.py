@@ -198,7 +198,8 @@ class Player:
         if self._times[at] >= self._due:
             self._give(self._times[at])
         intents = author.answer(step)
-        self._held = [author.views[i] for i in sorted(author.held)]
+        held = author.held
+        self._held = [author.views[i] for i in sorted(held)] if held else []
         return intents
 
     def _show(self, candles: list[tuple[SymbolView, Bare]]) -> None:

@@ -338,12 +338,15 @@ class Author:
         for gone in self.held - held:
             self.views[gone]._hold(0.0, 0.0, 0)
         self.held = held
-        if orders := {o.order_id: o for o in step.orders}:  # the last state of each
-            for i, o in orders.items():
-                if o.status in _FINAL:
-                    self._orders.pop(i, None)
-                else:
-                    self._orders[i] = self._order(o)
+        live: dict[int, Any] = {}
+        for o in step.orders:
+            if o.status in _FINAL:
+                self._orders.pop(o.order_id, None)
+                live.pop(o.order_id, None)
+            else:
+                live[o.order_id] = o
+        for i, o in live.items():  # the last state of each
+            self._orders[i] = self._order(o)
 
     def _open_orders(self) -> list[Order]:
         return [self._orders[i] for i in sorted(self._orders)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 __all__ = [
     "AllCash",
@@ -56,8 +56,7 @@ SizeKind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """How much to trade. Make one with `Quantity`, `QuoteAmount`, `CashFraction`,
     `EquityFraction`, `RiskFraction`, `AllCash` or `WholePosition`."""
 
@@ -147,8 +146,7 @@ class Guard:
     max_open: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(NamedTuple):
     """One order, or one change of an order. Its methods return a changed copy."""
 
     action: Action
@@ -175,59 +173,59 @@ class Intent:
 
     def on(self, symbol: str) -> Intent:
         """Names the symbol in a run of several; without it the first one is meant."""
-        return replace(self, symbol=symbol)
+        return self._replace(symbol=symbol)
 
     def with_size(self, size: Size) -> Intent:
         """Sets the size, for `Replace`."""
-        return replace(self, size=size)
+        return self._replace(size=size)
 
     def limit(self, price: float) -> Intent:
         """Makes it a limit order, or a stop-limit order after `stop`."""
         kind: Literal["limit", "stop_limit"] = "stop_limit" if self.type == "stop" else "limit"
-        return replace(self, type=kind, limit_price=price)
+        return self._replace(type=kind, limit_price=price)
 
     def stop(self, price: float) -> Intent:
         """Makes it a stop order, or a stop-limit order after `limit`."""
         kind: Literal["stop", "stop_limit"] = "stop_limit" if self.type == "limit" else "stop"
-        return replace(self, type=kind, stop_price=price)
+        return self._replace(type=kind, stop_price=price)
 
     def trail_percent(self, fraction: float) -> Intent:
         """Makes it a trailing stop that follows at this fraction, in (0, 1)."""
-        return replace(self, type="trailing_stop", trail_percent_=fraction)
+        return self._replace(type="trailing_stop", trail_percent_=fraction)
 
     def trail_amount(self, amount: float) -> Intent:
         """Makes it a trailing stop that follows at this distance, in quote per unit."""
-        return replace(self, type="trailing_stop", trail_amount_=amount)
+        return self._replace(type="trailing_stop", trail_amount_=amount)
 
     def expire_after(self, candles: int) -> Intent:
         """Lets the order live for this many candles of its symbol."""
-        return replace(self, time_in_force="gtd", expire_after_=candles)
+        return self._replace(time_in_force="gtd", expire_after_=candles)
 
     def immediate_or_cancel(self) -> Intent:
         """Lets the order live on the next open only."""
-        return replace(self, time_in_force="ioc")
+        return self._replace(time_in_force="ioc")
 
     def reduce_only(self) -> Intent:
         """Cuts the order to the position."""
-        return replace(self, reduce_only_=True)
+        return self._replace(reduce_only_=True)
 
     def post_only(self) -> Intent:
         """Lets a limit order rest or be rejected (would_take): it never takes."""
-        return replace(self, post_only_=True)
+        return self._replace(post_only_=True)
 
     def stop_loss(self, level: Level) -> Intent:
         """Adds a stop loss that is made when the order fills."""
-        return replace(self, stop_loss_=level)
+        return self._replace(stop_loss_=level)
 
     def take_profit(self, level: Level) -> Intent:
         """Adds a take profit that is made when the order fills."""
-        return replace(self, take_profit_=level)
+        return self._replace(take_profit_=level)
 
     def take_part(self, share: float, level: Level) -> Intent:
         """Adds a take profit for a share of the entry, in (0, 1]: one of several, each at a
         level of its own. The shares sum to at most 1; the stop loss covers what is still held
         of the entry."""
-        return replace(self, targets=(*self.targets, (share, level)))
+        return self._replace(targets=(*self.targets, (share, level)))
 
     def when(self, *position: Stance) -> Intent:
         """Drops it unless the position of its symbol is one of these when it is accepted, as in
@@ -251,15 +249,15 @@ class Intent:
         return self._guarded(max_open=n)
 
     def _guarded(self, **change: Any) -> Intent:
-        return replace(self, guard=replace(self.guard or Guard(), **change))
+        return self._replace(guard=replace(self.guard or Guard(), **change))
 
     def tag(self, text: str) -> Intent:
         """Labels orders, fills and trades."""
-        return replace(self, tag_=text)
+        return self._replace(tag_=text)
 
     def ref(self, name: str) -> Intent:
         """Names the order for a later `Cancel` or `Replace`."""
-        return replace(self, client_ref=name)
+        return self._replace(client_ref=name)
 
 
 #: What ``on_candle``, ``on_fill`` and ``on_reject`` may return.
@@ -289,7 +287,7 @@ def OCO(*orders: Intent) -> list[Intent]:
     """One group of new orders of one symbol: they are accepted all or none, and the first fill
     of any of them, however small, cancels the others. Among other orders:
     ``[*OCO(a, b), c]``."""
-    return [replace(order, oco=i) for i, order in enumerate(orders, 1)]
+    return [order._replace(oco=i) for i, order in enumerate(orders, 1)]
 
 
 def Close(symbol: str | None = None) -> Intent:
