@@ -125,6 +125,7 @@ async function intact(visit) {
 }
 
 async function ran(service) {
+  await service.reaches("completed"); // the page may have said so of the run before
   const { config } = await service.results();
   assert.deepEqual([config.strategy_name, config.strategy_params.fast, config.strategy_params.slow, config.initial_cash], ["sma_cross", 9, 27, 777]);
 }
