@@ -126,7 +126,7 @@ func (g *Gate) because(r *Result) string {
 	case g.Kind == Soak && r.Verdict == Pending:
 		const day = 24 * 60 * 60
 		_, rest, _ := strings.Cut(r.Reason, " seconds in "+string(g.Role))
-		return fmt.Sprintf("those are %.4g of %.4g days%s", seen/day, limit/day, rest)
+		return fmt.Sprintf("it has run for %.4g of %.4g days%s", seen/day, limit/day, rest)
 	}
 	return r.Reason
 }

@@ -69,7 +69,7 @@ func TestGatesSayWhatTheyAskFor(t *testing.T) {
 			policy.Gate{Kind: policy.Metric, Metric: "win_rate", Op: ">", Value: 0.5},
 			policy.Result{Verdict: policy.Fail, Observed: 0.4, Op: ">", Threshold: 0.5,
 				Reason: "run_a: win_rate is 0.4, not > 0.5"}},
-		"it has run in paper for long enough, because those are 1.5 of 14 days: no host has signed it": {
+		"it has run in paper for long enough, because it has run for 1.5 of 14 days: no host has signed it": {
 			policy.Gate{Kind: policy.Soak, Role: bundle.RolePaper},
 			policy.Result{Verdict: policy.Pending, Observed: 129600.0, Threshold: 1209600.0,
 				Reason: "129600 of 1209600 seconds in paper: no host has signed it"}},
