@@ -45,16 +45,21 @@ type frames struct {
 
 	missed, idle int // glances in a row that found nothing, and how many more are left out
 
-	mu  sync.Mutex // of writing
-	out []byte
+	mu    sync.Mutex // of writing
+	out   []byte
+	limit time.Duration // of a write
 }
+
+// writeLimit is how long a plugin may leave what it is sent unread. It reads whenever a message is due, so
+// that only one which answers what it has not read fills the connection.
+const writeLimit = 30 * time.Second
 
 // newFrames returns the client of a process that speaks in frames.
 func newFrames(conn net.Conn) any { return FramesOver(conn) }
 
 // FramesOver returns the client of a strategy that speaks in frames at the other end of a connection.
 func FramesOver(conn net.Conn) strategypb.StrategyClient {
-	f := &frames{conn: conn}
+	f := &frames{conn: conn, limit: writeLimit}
 	f.in = bufio.NewReaderSize((*incoming)(f), 64<<10)
 	if c, ok := conn.(syscall.Conn); ok && runtime.NumCPU() > 1 {
 		f.fd, _ = c.SyscallConn()
@@ -154,7 +159,12 @@ func (f *frames) send(kind byte, m proto.Message) error {
 	}
 	binary.LittleEndian.PutUint32(b, uint32(len(b)-frameHead))
 	b[frameHead-1] = kind
-	_, err = f.conn.Write(b)
+	if err := f.conn.SetWriteDeadline(time.Now().Add(f.limit)); err != nil {
+		return err
+	}
+	if _, err = f.conn.Write(b); err != nil {
+		_ = f.conn.Close() // half a frame may be there: the receiver ends, too
+	}
 	return err
 }
 

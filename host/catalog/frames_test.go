@@ -2,11 +2,14 @@ package catalog
 
 import (
 	"encoding/binary"
+	"errors"
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -128,4 +131,25 @@ func TestGlanceAtTheEnd(t *testing.T) {
 	if m, err := s.Recv(); err == nil {
 		t.Errorf("receives %v", m)
 	}
+}
+
+// TestNothingIsRead: a plugin that reads nothing holds up no send for longer than the limit, and the
+// conversation ends.
+func TestNothingIsRead(t *testing.T) {
+	s, _ := framesPair(t)
+	s.limit = 50 * time.Millisecond
+	m := &strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{
+		Stop: &strategypb.Stop{Reason: strings.Repeat("x", 64<<10)}}}
+	for range 1000 {
+		if err := s.Send(m); err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("Send returns %v", err)
+			}
+			if m, err := s.Recv(); err == nil {
+				t.Errorf("receives %v", m)
+			}
+			return
+		}
+	}
+	t.Error("64 MB fit a connection that nobody reads")
 }
