@@ -4,32 +4,19 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/host/hosttest"
 )
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
 
 // TestIngestsAreToldAndCounted: each post is one line at info and one count, without what
 // was sent; the page has the log, the revisions and the requests.
 func TestIngestsAreToldAndCounted(t *testing.T) {
-	log := &lines{}
+	log := &hosttest.Buffer{}
 	p := plane(t, planetest.Options{Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})})
 	doc := planetest.Good(planetest.Start, planetest.Title("a title that stays here"))
 	submit(t, p, http.StatusCreated, doc)
@@ -54,9 +41,7 @@ func TestIngestsAreToldAndCounted(t *testing.T) {
 			t.Errorf("%s is missing:\n%s", want, a.Body)
 		}
 	}
-	log.mu.Lock()
-	defer log.mu.Unlock()
-	text := log.text.String()
+	text := log.String()
 	for want, times := range map[string]int{
 		"outcome=accepted": 1, "outcome=duplicate": 1, "outcome=refused": 1, "code=INVALID_BUNDLE": 1,
 		"assurance=": 2,
