@@ -230,6 +230,12 @@ func differences() []difference {
 			asks(func(in *market.Intent) bool {
 				return in.Action == market.Replace && (in.TrailPercent != 0 || in.TrailAmount != 0)
 			})},
+		{"an entry that runs out is open until its cancel is confirmed, and guards what is decided before",
+			func(p *played, r *artifact.Results) bool {
+				return slices.ContainsFunc(r.Orders, func(o market.Order) bool {
+					return o.Status == market.StatusExpired
+				}) && asks(func(in *market.Intent) bool { return in.Guard != nil })(p, r)
+			}},
 		{"orders of one step for several symbols reach the venue in any order",
 			func(p *played, _ *artifact.Results) bool { return len(p.Series) > 1 }},
 		{"several orders of one step reach the venue in any order, and are not matched by class",

@@ -188,9 +188,12 @@ func (s *stage) plant(folder, role, attackName, ending string) {
 	s.write(folder+"/"+s.target.Mark+ending, program, 0o755)
 }
 
+// unplant removes what was planted, and the copies of connectors that the service keeps: 150 of them are
+// gigabytes.
 func (s *stage) unplant() {
-	for _, folder := range []string{"strategies", "connectors"} {
-		files, _ := filepath.Glob(filepath.Join(s.dir, folder, s.target.Mark+"*"))
+	for _, pattern := range []string{"strategies/" + s.target.Mark, "connectors/" + s.target.Mark,
+		"state/connectors/"} {
+		files, _ := filepath.Glob(filepath.Join(s.dir, pattern+"*"))
 		for _, file := range files {
 			_ = os.Remove(file)
 		}
