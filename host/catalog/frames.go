@@ -55,7 +55,12 @@ type frames struct {
 const writeLimit = 30 * time.Second
 
 // newFrames returns the client of a process that speaks in frames.
-func newFrames(conn net.Conn) any { return FramesOver(conn) }
+func newFrames(conn net.Conn) (client any, link net.Conn, err error) {
+	if link, err = wire.Unpolled(conn); err != nil {
+		return nil, nil, err
+	}
+	return FramesOver(link), link, nil
+}
 
 // FramesOver returns the client of a strategy that speaks in frames at the other end of a connection.
 func FramesOver(conn net.Conn) strategypb.StrategyClient {

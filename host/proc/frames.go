@@ -88,12 +88,16 @@ func (p *Plugin) Reconnect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	client, link, err := p.role.Frames(link)
+	if err != nil {
+		return err
+	}
 	p.linked.Lock()
 	defer p.linked.Unlock()
 	if p.link != nil {
 		_ = p.link.Close()
 	}
-	p.link, p.Service = link, p.role.Frames(link)
+	p.link, p.Service = link, client
 	return nil
 }
 

@@ -79,9 +79,9 @@ type Role struct {
 	DialOptions     []grpc.DialOption
 	// Quotes puts what the process printed into the fault itself.
 	Quotes bool
-	// Frames makes the client of a bundle's process from its connection; nil where the role
-	// has no bundles.
-	Frames func(net.Conn) any
+	// Frames makes the client of a bundle's process from a connection, which it takes over, and returns the
+	// one it uses. It is nil where the role has no bundles.
+	Frames func(net.Conn) (client any, link net.Conn, err error)
 }
 
 // Launch is one start of a program.
