@@ -24,6 +24,10 @@ const (
 // buffer of the connection.
 const directSteps = 16
 
+// whilePlayed is how many steps of the next chunk are packed while the plugin plays a script, which takes it
+// longer.
+const whilePlayed = 128
+
 // playTime is how long a plugin may play a script beside the step that it is at.
 const playTime = time.Second
 
@@ -122,6 +126,9 @@ func (a *advance) ask(s *strategypb.Script, first int64) error {
 	} else if err := l.stream.Send(message); err != nil {
 		return err
 	}
+	if a.chunks.end == a.total { // no candle is held back
+		a.chunks.pack(whilePlayed)
+	}
 	l.timer.Reset(l.stepLimit + playTime)
 	m, err := l.stream.Recv(l.timer.C,
 		fmt.Sprintf("of the steps from %d on one was not decided within %s", first, l.stepLimit))
@@ -159,6 +166,9 @@ type chunks struct {
 	batch       sim.Batch
 	sent, total int64 // steps
 	end         int64 // of those that may be sent by now
+	packed      int64 // of the next chunk
+	known       [][]market.InputRow
+	rows        int // of known
 
 	// Beside the candles, in advance.
 	columns *column.Columns
@@ -214,33 +224,42 @@ func newChunks(feed sim.Feed, symbols int, total int64) *chunks {
 // size is how many steps the next chunk has; 0 after the last.
 func (c *chunks) size() int64 { return min(int64(c.writer.Steps), c.end-c.sent) }
 
-// next packs a chunk. False means that the data ended or failed before: the host's own engine comes to the
-// same end.
-func (c *chunks) next() (*strategypb.HostMessage, bool) {
-	n, known, count := c.size(), [][]market.InputRow(nil), 0
-	for range n {
+// pack adds up to so many steps to the next chunk. False means that the data ended or failed before.
+func (c *chunks) pack(steps int64) bool {
+	for range min(steps, c.size()-c.packed) {
+		if c.rows >= maxInputRows {
+			return true
+		}
 		if more, err := c.feed.Next(&c.batch); err != nil || !more {
-			return nil, false
+			return false
 		}
 		c.writer.Add(c.batch.CloseTime, c.batch.Candles, c.batch.Closed)
 		c.columns.Add(c.batch.Candles, c.batch.Closed)
-		c.sent++
+		c.packed++
 		if c.inputs == nil {
 			continue
 		}
 		for i, rows := range c.inputs(c.batch.CloseTime) {
-			if i == len(known) {
-				known = append(known, nil)
+			if i == len(c.known) {
+				c.known = append(c.known, nil)
 			}
-			known[i] = append(known[i], rows...)
-			count += len(rows)
-		}
-		if count >= maxInputRows {
-			break
+			c.known[i] = append(c.known[i], rows...)
+			c.rows += len(rows)
 		}
 	}
+	return true
+}
+
+// next packs what a chunk lacks. False means that the data ended or failed before: the host's own engine
+// comes to the same end.
+func (c *chunks) next() (*strategypb.HostMessage, bool) {
+	if !c.pack(c.size()) {
+		return nil, false
+	}
+	c.sent += c.packed
 	m := c.writer.Message(c.sent == c.total)
-	m.Indicators, m.Inputs = c.columns.Message(), wire.InputsToProto(known)
+	m.Indicators, m.Inputs = c.columns.Message(), wire.InputsToProto(c.known)
+	c.packed, c.known, c.rows = 0, nil, 0
 	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Candles{Candles: m}}, true
 }
 

@@ -233,6 +233,7 @@ class Player:
             self._enter(begin)
             at, stop = begin - first, last - first
             lines, streamed = self._lines, self._streamed
+            more = bool(streamed) or remembers or self._times[stop - 1] >= self._due
             closes: Iterable[float] = self._columns.close[at:stop] if one else repeat(0.0)
             try:
                 for i, view.index, view._time, close in zip(
@@ -253,12 +254,12 @@ class Player:
                             line.previous = line.value
                             line.value = x
                             line.count += 1
-                    if streamed:
+                    if more:
                         author.feed(streamed)
-                    if view._time >= self._due:
-                        self._give(view._time)
-                    if remembers:
-                        author.remember()
+                        if view._time >= self._due:
+                            self._give(view._time)
+                        if remembers:
+                            author.remember()
                     answer = on_candle(view)
                     if answer is not None:
                         intents = author.messages("on_candle", answer, 0)
