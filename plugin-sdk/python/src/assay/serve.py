@@ -147,8 +147,9 @@ def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
         link.send(PLUGIN, pb.PluginMessage(failed=failed))
         return
     if start.mode == pb.DRIVE_MODE_SIGNALS and isinstance(strategy, SignalStrategy):
+        whole = Whole(strategy, start)
         link.send(PLUGIN, pb.PluginMessage(ready=ready(looked)))
-        _run_signals(link, Whole(strategy, start))
+        _run_signals(link, whole)
         return
     try:
         author = Author(strategy, start, looked)
