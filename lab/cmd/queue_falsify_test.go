@@ -122,8 +122,8 @@ func nothingWaits(t *testing.T, url string) {
 	}
 }
 
-// TestFalsifySearchOverQueue: workers repeat the whole search of a run, and attack a strategy in Python, which
-// the coordinator takes from the copy that an earlier run has left; every byte is as of one machine.
+// TestFalsifySearchOverQueue: workers repeat the whole search of a run, and attack a strategy in Python,
+// which the coordinator takes from the copy that an earlier run has left; every byte is as of one machine.
 func TestFalsifySearchOverQueue(t *testing.T) {
 	ring.Proof(t, "it attacks two runs twice, once in other processes, with the whole search of one")
 	searched := `{"space": {"mode": {"type": "choice", "values": ["fade", "fail", "follow"]},
@@ -210,8 +210,8 @@ func refuseAll(t *testing.T, url string) (given func() int64) {
 		t.Fatal(err)
 	}
 	nothingWaits(t, url) // whoever looks makes the streams
-	c, err := js.CreateOrUpdateConsumer(t.Context(), "assay-tasks", jetstream.ConsumerConfig{Durable: "refuses",
-		AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: queue.MaxDeliveries})
+	c, err := js.CreateOrUpdateConsumer(t.Context(), "assay-tasks", jetstream.ConsumerConfig{
+		Durable: "refuses", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: queue.MaxDeliveries})
 	if err != nil {
 		t.Fatal(err)
 	}

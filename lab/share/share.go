@@ -50,8 +50,8 @@ func runName(runID, name string) string { return "runs/" + runID + "/" + name }
 func (c *Copied) count(size int64) { c.Files, c.Bytes = c.Files+1, c.Bytes+size }
 
 // Push copies a completed run into the bucket; row is the payload of its registry row, which says what its
-// files are. A run that is there already is left as it is, and what it lacks of its program is added: the error
-// is an [*artifact.MismatchError] where it is another one, or where a file here is not what row says.
+// files are. A run that is there already is left as it is, and what it lacks of its program is added: the
+// error is an [*artifact.MismatchError] where it is another one, or where a file here is not what row says.
 func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
 	m, err := artifact.DecodeMetadata(row)
 	if err != nil {

@@ -33,8 +33,8 @@ func IsDocument(path string) bool {
 	return IsManifest(head[:n])
 }
 
-// Documents are the documents of a bundle and of its layers by their hashes, with the path of each. The bundle is
-// named by its own: what travels is Pack of each.
+// Documents are the documents of a bundle and of its layers by their hashes, with the path of each. The bundle
+// is named by its own: what travels is Pack of each.
 func Documents(manifest string) (map[string]string, error) {
 	text, err := readBounded(manifest)
 	if err != nil {
@@ -189,8 +189,8 @@ func listed(name string, text []byte) ([]File, error) {
 // TeamName is the name of the stream of a bundle or layer with a hash among the files of a team.
 func TeamName(sum string) string { return "plugins/bundles/" + sum + ".pack" }
 
-// Receive unpacks a bundle and its layers out of a team's files, unless they are there: manifest is the path of
-// its installed one, text what that is. Received is called with the size of each stream. The error wraps
+// Receive unpacks a bundle and its layers out of a team's files, unless they are there: manifest is the path
+// of its installed one, text what that is. Received is called with the size of each stream. The error wraps
 // fs.ErrNotExist where a stream is missing, and is an [*Error] where it is not what its name says.
 func Receive(from fs.FS, text []byte, manifest string, received func(size int64)) error {
 	m, err := Parse(text)

@@ -78,8 +78,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestReceive: an installed bundle travels to another folder of programs by way of a team's files, each stream
-// once; one that was changed there, or here before it is packed, is refused and leaves no manifest.
+// TestReceive: an installed bundle travels to another folder of programs by way of a team's files, each
+// stream once; one that was changed there, or here before it is packed, is refused and leaves no manifest.
 func TestReceive(t *testing.T) {
 	dir, id, m := made(t)
 	text, err := Encode(m)
@@ -127,8 +127,8 @@ func TestReceive(t *testing.T) {
 			}
 			to := filepath.Join(t.TempDir(), id)
 			err := Receive(files, text, to, func(int64) {})
-			var wrong *Error
-			if errors.As(err, &wrong) == errors.Is(err, fs.ErrNotExist) || errors.As(err, &wrong) != (bad != nil) {
+			_, refused := errors.AsType[*Error](err)
+			if missing := errors.Is(err, fs.ErrNotExist); refused != (bad != nil) || missing == refused {
 				t.Errorf("%s: %v", name, err)
 			}
 			if _, err := os.Stat(to); err == nil {
@@ -138,7 +138,8 @@ func TestReceive(t *testing.T) {
 		files[TeamName(sum)] = good
 	}
 	put(t, filepath.Join(PlaceIn(programs).Files(id), "a.py"), "b")
-	if err := Pack(io.Discard, manifest); err == nil || !strings.Contains(err.Error(), "a.py: has the SHA-256") {
+	err = Pack(io.Discard, manifest)
+	if err == nil || !strings.Contains(err.Error(), "a.py: has the SHA-256") {
 		t.Errorf("a changed file is packed: %v", err)
 	}
 }
