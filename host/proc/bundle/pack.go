@@ -33,8 +33,8 @@ func IsDocument(path string) bool {
 	return IsManifest(head[:n])
 }
 
-// Documents are the documents of a bundle and of its layers by their hashes, with the path of each. The bundle
-// is named by its own: what travels is Pack of each.
+// Documents are the documents of a bundle and of its layers by their hashes, with the path of each. The
+// bundle is named by its own: what travels is Pack of each.
 func Documents(manifest string) (map[string]string, error) {
 	text, err := readBounded(manifest)
 	if err != nil {
