@@ -129,17 +129,26 @@ func (c *Copier) pushProgram(ctx context.Context, m *artifact.Metadata, done *Co
 		return err
 	}
 	if digest.SHA256Hex(text) != m.Plugin.SHA256 {
-		return fmt.Errorf("%s is not the program that its name says: remove it", path)
+		return &artifact.MismatchError{RunID: m.RunID, Problems: []string{
+			path + " is not the program that its name says: remove it"}}
 	}
 	if bundle.IsManifest(text) {
 		if err := c.pushBundle(ctx, path, done); err != nil {
-			return err
+			return refused(m.RunID, err)
 		}
 	}
 	return c.putOnce(ctx, name, done, func(to *bytes.Buffer) error {
 		_, err := to.Write(text)
 		return err
 	})
+}
+
+// refused makes what is wrong with the files of a bundle a mismatch.
+func refused(runID string, err error) error {
+	if _, is := errors.AsType[*bundle.Error](err); is {
+		return &artifact.MismatchError{RunID: runID, Problems: []string{err.Error()}}
+	}
+	return err
 }
 
 // pushBundle copies the streams of a bundle and its layers, but for those that a clean-up took.
@@ -246,12 +255,8 @@ func (c *Copier) pullProgram(ctx context.Context, m *artifact.Metadata, done *Co
 	}
 	if bundle.IsManifest(text) {
 		err := bundle.Receive(c.Bucket.FS(ctx), text, path, done.count)
-		var wrong *bundle.Error
-		if errors.As(err, &wrong) {
-			return &artifact.MismatchError{RunID: m.RunID, Problems: []string{wrong.Error()}}
-		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // whoever pushed the run may have had them no more
-			return err
+			return refused(m.RunID, err)
 		}
 	}
 	if known {
