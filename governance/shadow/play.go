@@ -194,11 +194,18 @@ func (s *Stage) files(sum string, text []byte) error {
 	if err != nil {
 		return fmt.Errorf("plugins/%s: %w", sum, err)
 	}
-	from := strategybundle.Place{Root: filepath.Join(s.opts.Root, "plugins", "bundles")}
-	to := strategybundle.Place{Root: filepath.Join(s.work.Dir(), "plugins", "bundles")}
-	if err := m.Copy(sum, from, to); err != nil {
+	programs := filepath.Join(s.work.Dir(), "plugins")
+	if s.opts.Artifacts != nil {
+		err := strategybundle.Receive(s.opts.Artifacts, text, filepath.Join(programs, sum), func(int64) {})
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	from := strategybundle.PlaceIn(filepath.Join(s.opts.Root, "plugins"))
+	if err := m.Copy(sum, from, strategybundle.PlaceIn(programs)); err != nil {
 		return fmt.Errorf("the files of the bundle sha256 %.12s… are not those that were sealed: copy the "+
-			"folders that it names below plugins/bundles of the lab's state directory: %w", sum, err)
+			"folders that it names below plugins/bundles of the lab's state directory, or push a run of it "+
+			"into the bucket of --artifacts: %w", sum, err)
 	}
 	return nil
 }

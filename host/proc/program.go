@@ -213,7 +213,7 @@ func bundleFault(err error) error {
 }
 
 // place is where bundles are executed from.
-func (s Store) place() bundle.Place { return bundle.Place{Root: filepath.Join(s.dir, "bundles")} }
+func (s Store) place() bundle.Place { return bundle.PlaceIn(s.dir) }
 
 // openBundle returns a bundle that was installed, after hashing its files, unless they are those
 // that were hashed before and have not been touched since.

@@ -51,7 +51,7 @@ func exitOf(code string) int {
 		return exitFailed
 	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable,
 		codeRegistryUnreachable, codeBucketUnreachable, codeNotPromoted, codeFetchStopped, codeDatasetBusy,
-		codeConnectorUnavailable, codeLabBusy, codeQueue:
+		codeConnectorUnavailable, codeLabBusy, codeQueue, request.CodeTrialLost:
 		return exitOpen
 	case request.CodeInternal, request.CodeRunIDCollision:
 		return exitInternal

@@ -29,10 +29,9 @@ class Choosy(Strategy):
         return Buy(Quantity(0.01)) if v.flat else Close()
 `
 
-// TestWorkersPlayBundles: a bundle travels to a worker with its layers, and every byte of its search is that of
-// one in this process.
-func TestWorkersPlayBundles(t *testing.T) {
-	ring.Proof(t, "it copies an interpreter four times and plays a search twice, once in another process")
+// makeInPython makes the project of choosy in Python with a family block, and returns its folder.
+func makeInPython(t *testing.T) string {
+	t.Helper()
 	interpreter := hosttest.PythonOrSkip(t, "../../plugin-sdk/python/requirements.txt")
 	t.Setenv("PATH", filepath.Dir(interpreter)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	name, value, _ := strings.Cut(hosttest.CompiledPython(t), "=")
@@ -48,6 +47,14 @@ func TestWorkersPlayBundles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// TestWorkersPlayBundles: a bundle travels to a worker with its layers, and every byte of its search is that of
+// one in this process.
+func TestWorkersPlayBundles(t *testing.T) {
+	ring.Proof(t, "it copies an interpreter four times and plays a search twice, once in another process")
+	dir := makeInPython(t)
 	alone, far := planned(t, dir), planned(t, dir)
 	code, out := searching(t.Context(), t, dir, alone, io.Discard, "family", "run", "choosy", "--workers", "1")
 	if code != 0 {

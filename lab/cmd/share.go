@@ -51,8 +51,7 @@ func runsPushCommand(a *App) *cobra.Command {
 		Short: "Copy runs into the bucket of a team",
 		Long: "Push copies the files of completed runs, and the programs that decided them, into a bucket " +
 			"of an\nS3-compatible store; without an argument, of all that have files here. A run that is " +
-			"there stays as it is.\nOf a strategy in Python the manifest is copied; lab build makes its " +
-			"files from the source.",
+			"there stays as it is.\nA strategy in Python is copied with its libraries, each once.",
 		Example: Examples(
 			"lab runs push --artifacts s3://evidence/assay",
 			"lab runs push run_6rvs7gxczpvrxcpd",

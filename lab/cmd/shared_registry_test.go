@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,7 +27,10 @@ func TestSharedRegistry(t *testing.T) {
 func TestSharedFiles(t *testing.T) {
 	ring.Proof(t, "it starts a database and builds an S3 store")
 	server := hosttest.PostgresOrSkip(t)
+	python := filepath.Dir(hosttest.PythonOrSkip(t, "../../plugin-sdk/python/requirements.txt"))
 	runScriptsWith(t, "testdata/shared_files", func(env *testscript.Env) error {
+		env.Setenv("PATH", python+string(filepath.ListSeparator)+env.Getenv("PATH"))
+		env.Vars = append(env.Vars, hosttest.CompiledPython(t))
 		store := hosttest.OpenBucket(t)
 		for name, value := range store.Env() {
 			env.Setenv(name, value)

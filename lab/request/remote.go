@@ -162,12 +162,14 @@ func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[strin
 			With("flag", "--on")
 	}
 	s := &Supplies{StepLimitMS: h.StepLimit.Milliseconds(), Candles: []CandleSupply{}, Inputs: []string{},
-		Bundle: filepath.Base(q.Plugin.Path) == bundle.ManifestFile}
+		Bundle: bundle.IsDocument(q.Plugin.Path)}
 	files := map[string]string{q.Plugin.SHA256: q.Plugin.Path}
 	if s.Bundle {
-		if err := addLayers(files, filepath.Dir(q.Plugin.Path)); err != nil {
+		documents, err := bundle.Documents(q.Plugin.Path)
+		if err != nil {
 			return nil, nil, err
 		}
+		maps.Copy(files, documents)
 	}
 	q.Plugin.Path, q.Pins = filepath.Base(q.Plugin.Path), map[string]string{}
 	if q.Plugin.Path == q.Plugin.SHA256 { // the copy of a run
@@ -197,18 +199,6 @@ func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[strin
 	}
 	s.Request = q
 	return s, files, nil
-}
-
-// addLayers adds the lists of a bundle's layers by their hashes, with the path of each.
-func addLayers(files map[string]string, folder string) error {
-	m, _, err := bundle.Open(folder)
-	if err != nil {
-		return err
-	}
-	for _, l := range m.Layers {
-		files[l.SHA256] = filepath.Join(filepath.Dir(folder), bundle.LayersFolder, l.SHA256, bundle.ListFile)
-	}
-	return nil
 }
 
 // BundleIn is where a bundle of supplies is in the folder of files by their hashes: its manifest, beside its

@@ -1,20 +1,24 @@
 // Package share copies what a run consists of between a state directory and the bucket of a team: its
-// folder, and the program that decided it. Everything is hashed on the way, and a run whose metadata.json
-// is in the bucket is there as a whole.
+// folder, and the program that decided it, a bundle with its layers, each once under its hash. Everything is
+// hashed on the way, and a run whose metadata.json is in the bucket is there as a whole.
 package share
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/bucket"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/proc/bundle"
 	"github.com/assay-run/assay/host/registry"
 )
 
@@ -29,6 +33,8 @@ type Copier struct {
 	Bucket   *bucket.Bucket
 	StateDir string
 	Store    *artifact.Store
+
+	there map[string]bool // files of programs that the bucket has
 }
 
 // Copied is what became of a run.
@@ -41,25 +47,26 @@ type Copied struct {
 
 func runName(runID, name string) string { return "runs/" + runID + "/" + name }
 
-func (c *Copied) count(text []byte) { c.Files, c.Bytes = c.Files+1, c.Bytes+int64(len(text)) }
+func (c *Copied) count(size int64) { c.Files, c.Bytes = c.Files+1, c.Bytes+size }
 
 // Push copies a completed run into the bucket; row is the payload of its registry row, which says what its
-// files are. A run that is there already is left as it is: the error is an [*artifact.MismatchError] where it
-// is another one, or where a file here is not what row says.
+// files are. A run that is there already is left as it is, and what it lacks of its program is added: the
+// error is an [*artifact.MismatchError] where it is another one, or where a file here is not what row says.
 func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
 	m, err := artifact.DecodeMetadata(row)
 	if err != nil {
 		return Copied{}, err
 	}
 	done := Copied{RunID: m.RunID}
-	there, err := c.metadata(ctx, m.RunID)
-	if err == nil {
-		return done, same(row, m, there)
+	there, missing := c.metadata(ctx, m.RunID)
+	if missing == nil {
+		if err := same(row, m, there); err != nil {
+			return done, err
+		}
+	} else if !errors.Is(missing, fs.ErrNotExist) {
+		return done, missing
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return done, err
-	}
-	if err := c.pushProgram(ctx, m, &done); err != nil {
+	if err := c.pushProgram(ctx, m, &done); err != nil || missing == nil {
 		return done, err
 	}
 	for _, f := range m.Artifacts {
@@ -74,7 +81,7 @@ func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
 		if err := c.Bucket.Put(ctx, runName(m.RunID, f.Name), text); err != nil {
 			return done, err
 		}
-		done.count(text)
+		done.count(int64(len(text)))
 	}
 	text, err := os.ReadFile(filepath.Join(c.Store.Dir(m.RunID), metadataName))
 	if err != nil {
@@ -83,7 +90,7 @@ func (c *Copier) Push(ctx context.Context, row []byte) (Copied, error) {
 	if err := same(row, m, text); err != nil {
 		return done, err
 	}
-	done.count(text)
+	done.count(int64(len(text)))
 	return done, c.Bucket.Put(ctx, runName(m.RunID, metadataName), text)
 }
 
@@ -111,7 +118,7 @@ func (c *Copier) program(m *artifact.Metadata) (name, path string) {
 
 func (c *Copier) pushProgram(ctx context.Context, m *artifact.Metadata, done *Copied) error {
 	name, path := c.program(m)
-	if name == "" {
+	if name == "" || c.there[name] {
 		return nil
 	}
 	text, err := os.ReadFile(path)
@@ -122,13 +129,68 @@ func (c *Copier) pushProgram(ctx context.Context, m *artifact.Metadata, done *Co
 		return err
 	}
 	if digest.SHA256Hex(text) != m.Plugin.SHA256 {
-		return fmt.Errorf("%s is not the program that its name says: remove it", path)
+		return &artifact.MismatchError{RunID: m.RunID, Problems: []string{
+			path + " is not the program that its name says: remove it"}}
 	}
-	if _, err := fs.Stat(c.Bucket.FS(ctx), name); !errors.Is(err, fs.ErrNotExist) {
+	if bundle.IsManifest(text) {
+		if err := c.pushBundle(ctx, path, done); err != nil {
+			return refused(m.RunID, err)
+		}
+	}
+	return c.putOnce(ctx, name, done, func(to *bytes.Buffer) error {
+		_, err := to.Write(text)
+		return err
+	})
+}
+
+// refused makes what is wrong with the files of a bundle a mismatch.
+func refused(runID string, err error) error {
+	if _, is := errors.AsType[*bundle.Error](err); is {
+		return &artifact.MismatchError{RunID: runID, Problems: []string{err.Error()}}
+	}
+	return err
+}
+
+// pushBundle copies the streams of a bundle and its layers, but for those that a clean-up took.
+func (c *Copier) pushBundle(ctx context.Context, manifest string, done *Copied) error {
+	documents, err := bundle.Documents(manifest)
+	if err != nil {
 		return err
 	}
-	done.count(text)
-	return c.Bucket.Put(ctx, name, text)
+	for _, sum := range slices.Sorted(maps.Keys(documents)) {
+		err := c.putOnce(ctx, bundle.TeamName(sum), done, func(to *bytes.Buffer) error {
+			return bundle.Pack(to, documents[sum])
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", documents[sum], err)
+		}
+	}
+	return nil
+}
+
+// putOnce stores what write makes, unless a file of this name is there.
+func (c *Copier) putOnce(ctx context.Context, name string, done *Copied,
+	write func(to *bytes.Buffer) error) error {
+	if c.there[name] {
+		return nil
+	}
+	if _, err := fs.Stat(c.Bucket.FS(ctx), name); errors.Is(err, fs.ErrNotExist) {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		if err := c.Bucket.Put(ctx, name, b.Bytes()); err != nil {
+			return err
+		}
+		done.count(int64(b.Len()))
+	} else if err != nil {
+		return err
+	}
+	if c.there == nil {
+		c.there = map[string]bool{}
+	}
+	c.there[name] = true
+	return nil
 }
 
 // Pull copies a run out of the bucket to its place here, if it is not there. The error wraps fs.ErrNotExist
@@ -159,14 +221,14 @@ func (c *Copier) pullFolder(ctx context.Context, row []byte, m *artifact.Metadat
 		return err
 	}
 	files := map[string][]byte{metadataName: text}
-	done.count(text)
+	done.count(int64(len(text)))
 	for _, f := range m.Artifacts {
 		text, err := c.Bucket.Get(ctx, runName(m.RunID, f.Name), f.Size)
 		if err != nil {
 			return err
 		}
 		files[f.Name] = text
-		done.count(text)
+		done.count(int64(len(text)))
 	}
 	_, err = c.Store.Receive(m.RunID, files)
 	return err
@@ -177,10 +239,11 @@ func (c *Copier) pullProgram(ctx context.Context, m *artifact.Metadata, done *Co
 	if name == "" {
 		return nil
 	}
-	if _, err := os.Stat(path); err == nil {
-		return nil
+	text, err := os.ReadFile(path)
+	known := err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = c.Bucket.Get(ctx, name, maxFile)
 	}
-	text, err := c.Bucket.Get(ctx, name, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // whoever pushed the run had it no more
 	}
@@ -190,9 +253,18 @@ func (c *Copier) pullProgram(ctx context.Context, m *artifact.Metadata, done *Co
 	if digest.SHA256Hex(text) != m.Plugin.SHA256 {
 		return &artifact.MismatchError{RunID: m.RunID, Problems: []string{name + " has other content"}}
 	}
+	if bundle.IsManifest(text) {
+		err := bundle.Receive(c.Bucket.FS(ctx), text, path, done.count)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // whoever pushed the run may have had them no more
+			return refused(m.RunID, err)
+		}
+	}
+	if known {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	done.count(text)
+	done.count(int64(len(text)))
 	return file.Write(path, text, 0o500)
 }

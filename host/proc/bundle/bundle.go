@@ -249,6 +249,9 @@ func readBounded(path string) ([]byte, error) {
 // named by its hash.
 type Place struct{ Root string }
 
+// PlaceIn is that of a folder of programs, in which the manifest of each bundle is a file named by its hash.
+func PlaceIn(programs string) Place { return Place{filepath.Join(programs, "bundles")} }
+
 func (p Place) dir(sum string) string { return filepath.Join(p.Root, sum) }
 
 // Files is the folder of the author's files of the bundle with this identity.

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -71,6 +75,72 @@ func TestPack(t *testing.T) {
 		if left, err := os.ReadDir(filepath.Dir(filepath.Dir(to))); err != nil || len(left) != 0 {
 			t.Errorf("%v is left, %v", left, err)
 		}
+	}
+}
+
+// TestReceive: an installed bundle travels to another folder of programs by way of a team's files, each
+// stream once; one that was changed there, or here before it is packed, is refused and leaves no manifest.
+func TestReceive(t *testing.T) {
+	dir, id, m := made(t)
+	text, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := t.TempDir()
+	manifest := filepath.Join(programs, id)
+	if err := m.Install(dir, id, PlaceIn(programs)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, manifest, string(text))
+	documents, err := Documents(manifest)
+	if err != nil || len(documents) != 2 || documents[id] != manifest || !IsDocument(manifest) {
+		t.Fatal(documents, err)
+	}
+	files := fstest.MapFS{}
+	for sum, document := range documents {
+		var b bytes.Buffer
+		if err := Pack(&b, document); err != nil {
+			t.Fatal(err)
+		}
+		files[TeamName(sum)] = &fstest.MapFile{Data: b.Bytes()}
+	}
+	there := filepath.Join(t.TempDir(), id)
+	for _, want := range []int{2, 0} { // the second time all is there
+		n := 0
+		if err := Receive(files, text, there, func(int64) { n++ }); err != nil || n != want {
+			t.Errorf("%d streams came, not %d: %v", n, want, err)
+		}
+	}
+	if err := m.Verify(id, PlaceIn(filepath.Dir(there))); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(there); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("its manifest is %q, %v", got, err)
+	}
+	for sum := range documents {
+		good := files[TeamName(sum)]
+		for name, bad := range map[string]*fstest.MapFile{"missing": nil, "cut": {Data: good.Data[:3]},
+			"changed": {Data: append(slices.Clone(good.Data[:len(good.Data)-1]), '!')}} {
+			delete(files, TeamName(sum))
+			if bad != nil {
+				files[TeamName(sum)] = bad
+			}
+			to := filepath.Join(t.TempDir(), id)
+			err := Receive(files, text, to, func(int64) {})
+			_, refused := errors.AsType[*Error](err)
+			if missing := errors.Is(err, fs.ErrNotExist); refused != (bad != nil) || missing == refused {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, err := os.Stat(to); err == nil {
+				t.Errorf("%s: its manifest is there", name)
+			}
+		}
+		files[TeamName(sum)] = good
+	}
+	put(t, filepath.Join(PlaceIn(programs).Files(id), "a.py"), "b")
+	err = Pack(io.Discard, manifest)
+	if err == nil || !strings.Contains(err.Error(), "a.py: has the SHA-256") {
+		t.Errorf("a changed file is packed: %v", err)
 	}
 }
 

@@ -24,7 +24,7 @@ func (l *Link) putFile(ctx context.Context, sum, path string) error {
 	} else if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return err
 	}
-	if name := filepath.Base(path); name == bundle.ManifestFile || name == bundle.ListFile {
+	if bundle.IsDocument(path) {
 		return l.putFolder(ctx, sum, path)
 	}
 	f, err := os.Open(path)
