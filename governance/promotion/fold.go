@@ -357,7 +357,7 @@ func (w *World) applyDecision(r *revision, f *Fact, p *StageDecision) error {
 	r.fresh, r.resubmitted = false, false
 	switch p.Cause {
 	case CauseSuperseded:
-		r.Status, r.heir = to.Status, ""
+		r.Status, r.successor = to.Status, ""
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: "superseded by " + p.RelatedRevisionID}
 		r.heldSeq = f.Seq
 	case CauseResumed:
@@ -574,7 +574,7 @@ func (w *World) inheritPlace(r *revision, parent string) error {
 	if r.Status == Suspended && r.stop == nil {
 		r.stop = p.stop
 	}
-	p.heir = r.id
+	p.successor = r.id
 	w.due[p] = true
 	return nil
 }

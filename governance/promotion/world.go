@@ -377,7 +377,7 @@ type standing struct {
 	enteredSeq int64
 	entered    map[bundle.Stage]time.Time
 	stop       *stop
-	heir       string    // the revision that inherited its place
+	successor  string    // the revision that inherited its place
 	from       *revision // the one that it inherited its own from
 	// grants are the approvals that its place rests on, approvedBy those who gave them to
 	// what runs now: who agreed to another plugin did not agree to this one.
