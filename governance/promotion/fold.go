@@ -115,7 +115,7 @@ func (s *signature) covers(file string) bool {
 // addSignature folds a signature; the submissions that it covers count from now on, and so do the days
 // that follow.
 func (r *revision) addSignature(w *World, f *Fact, p *Signature) {
-	sig := signature{said{By: p.By, seq: f.Seq, at: f.At}, p.Files}
+	sig := signature{recorded{By: p.By, seq: f.Seq, at: f.At}, p.Files}
 	r.signed = append(r.signed, sig)
 	for i := range r.submissions {
 		s := &r.submissions[i]
@@ -245,7 +245,7 @@ func (w *World) foldIncident(d *deployable, f *Fact, p *Incident) {
 		i = &incident{id: p.IncidentID}
 		d.incidents[p.IncidentID] = i
 	}
-	s := &said{By: p.By, seq: f.Seq, at: f.At, reason: p.Reason}
+	s := &recorded{By: p.By, seq: f.Seq, at: f.At, reason: p.Reason}
 	s.made, _ = field.ParseTime(p.MadeAt)
 	w.markDue(d.revisions)
 	if f.Type == IncidentClosed {

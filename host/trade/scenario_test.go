@@ -167,13 +167,13 @@ func (p *played) onPaper(t *testing.T, d *testHost) {
 	if o := x.Run(context.Background()); o.Failure != nil || o.Stopped {
 		t.Fatalf("%+v %+v", o, o.Failure)
 	}
-	if text := p.apart(x.Results(), e, want.fills); text != "" {
+	if text := p.compare(x.Results(), e, want.fills); text != "" {
 		t.Error(text)
 	}
 }
 
-// apart returns how a run differs from the simulator; "" where it does not.
-func (p *played) apart(r *artifact.Results, e *sim.Engine, fills []market.Fill) string {
+// compare returns how a run differs from the simulator; "" where it does not.
+func (p *played) compare(r *artifact.Results, e *sim.Engine, fills []market.Fill) string {
 	value, err := e.FinalValue()
 	if err != nil {
 		return err.Error()
@@ -314,7 +314,7 @@ func (p *played) onSim(t *testing.T, d *testHost) bool {
 	if emulated != grouped {
 		t.Errorf("%s: an emulated OCO is among the assumptions: %t", p.name, emulated)
 	}
-	text := p.apart(x.Results(), e, want.fills)
+	text := p.compare(x.Results(), e, want.fills)
 	if text == "" {
 		return true
 	}
