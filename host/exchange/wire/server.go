@@ -462,5 +462,3 @@ func (p *process) exit() {
 	})
 	<-p.gone // another goroutine is about to exit
 }
-
-func panicText(p any) string { return fmt.Sprintf("panic: %v", p) }
