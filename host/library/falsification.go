@@ -39,7 +39,7 @@ func (l *Library) tell(text json.RawMessage, number int, again string) (map[stri
 	shown["number"], shown["repeat"] = number, again+t.ID
 	shown["value"], shown["bound"] = t.Statistic.Value, t.Statistic.Threshold
 	if l.lab != nil {
-		sentence, err := l.lab.Say(text)
+		sentence, err := l.lab.Sentence(text)
 		if err != nil {
 			return nil, false, err
 		}
