@@ -53,7 +53,8 @@ func (a *API) translate(r *http.Request, err error) error {
 	case errors.As(err, &refused):
 		return a.refusal(refused)
 	case errors.As(err, &gate):
-		return problem.WithMessage(problem.Code(gate.Code), gate.Message).WithCause(gate).WithAll(gate.Details)
+		return problem.WithMessage(problem.Code(gate.Code), gate.Message).WithCause(gate).
+			WithAll(gate.Details)
 	case errors.As(err, &state):
 		return a.stateProblem(r, state)
 	case archiveProblem(err) != nil:

@@ -156,8 +156,8 @@ func (a *Audit) Notes(ctx context.Context) iter.Seq2[string, error] {
 var errEnough = errors.New("enough")
 
 // sequence is what the rows of a query hold. An error is the last pair.
-func sequence[T any](ctx context.Context, db *sql.DB, read func(sqlite.Scanner) (T, error), text string) iter.Seq2[T,
-	error] {
+func sequence[T any](ctx context.Context, db *sql.DB, read func(sqlite.Scanner) (T, error),
+	text string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := sqlite.Query(ctx, db, func(scan sqlite.Scanner) error {
 			v, err := read(scan)

@@ -59,7 +59,7 @@ func (c *SteadyClock) SetOffset(offset time.Duration) {
 // clockGrain is what two measures of one clock may differ by besides the way of the answer.
 const clockGrain = 20 * time.Millisecond
 
-// Observe takes the venue's time as it was told between asked and now. Told is the offset that was known last;
+// Observe takes the venue's time as it came between asked and now. Told is the offset that was known last;
 // it returns the one that is known now. What lies within the way of the answer is nothing new.
 func (c *SteadyClock) Observe(venue market.Time, asked time.Time, told time.Duration) time.Duration {
 	way := time.Since(asked) / 2
