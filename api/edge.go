@@ -65,7 +65,7 @@ func (cfg *EdgeConfig) checked(route edge.Route) http.Handler {
 	gone := cfg.Deprecations.Endpoint(route.Method, route.Path)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if gone != nil && gone.Gone(cfg.Now()) {
-			p := problem.Say(problem.EndpointRemoved, gone.Message)
+			p := problem.WithMessage(problem.EndpointRemoved, gone.Message)
 			edge.SendProblem(w, r, p.With("documentation", gone.Documentation))
 			return
 		}
@@ -83,7 +83,7 @@ func (cfg *EdgeConfig) checked(route edge.Route) http.Handler {
 func deny(d edge.Denial) edge.Problem {
 	if d.Reason == edge.FramedTwice {
 		const both = "A request has either Content-Length or Transfer-Encoding, not both."
-		return problem.Say(problem.MalformedRequest, both).WithClose()
+		return problem.WithMessage(problem.MalformedRequest, both).WithClose()
 	}
 	p := problem.New(problem.Code(d.Reason.Code())).WithCause(d.Cause)
 	switch d.Reason {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/assay-run/assay/api/ui"
 )
 
 const maxLines = 600
@@ -89,5 +91,40 @@ func TestNoForeignHosts(t *testing.T) {
 		return strings.Contains(s, "attributionLogo: false")
 	}) {
 		t.Error("the logo of the chart library is on")
+	}
+}
+
+var (
+	placeRow = regexp.MustCompile(`(?m)^  \w+: "(/ui[^"]*)",$`)
+	placeID  = regexp.MustCompile(`\{\w+\}`)
+)
+
+// TestTablesAreWhole: the service serves the document under each address that the page knows, and every
+// unit test is one of those that run.
+func TestTablesAreWhole(t *testing.T) {
+	files := sources(t)
+	rows := placeRow.FindAllStringSubmatch(files["src/state/address.ts"], -1)
+	if len(rows) < 10 {
+		t.Fatalf("src/state/address.ts has %d rows", len(rows))
+	}
+	dashboard, err := ui.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, r := range dashboard.Routes() {
+		served[placeID.ReplaceAllString(r.Path, "{id}")] = true
+	}
+	for _, row := range rows {
+		if !served[row[1]] {
+			t.Errorf("ui.go does not serve %s of src/state/address.ts", row[1])
+		}
+	}
+	for path := range files {
+		name, inside := strings.CutPrefix(path, "src/")
+		if inside && strings.HasSuffix(path, ".test.ts") &&
+			!strings.Contains(files["src/unit.ts"], `"./`+name+`"`) {
+			t.Errorf("src/unit.ts does not import ./%s, which runs nowhere", name)
+		}
 	}
 }

@@ -302,7 +302,7 @@ func (a *API) putNote(r *request[noteRequest]) (*edge.Answer, error) {
 	}
 	version, err := strconv.Atoi(strings.Trim(match, `"`))
 	if err != nil || version < 0 || match != strconv.Quote(strconv.Itoa(version)) {
-		return nil, problem.Say(problem.MalformedRequest,
+		return nil, problem.WithMessage(problem.MalformedRequest,
 			"If-Match must be the note_version that was read, in quotes.")
 	}
 	n, err := a.opts.Library.SetNote(r.Context(), registry.Note{RunID: param(r.Request, 0), Version: version,

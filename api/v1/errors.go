@@ -26,7 +26,7 @@ func invalid(list []schema.Violation) error {
 	if len(list) > 1 {
 		message = fmt.Sprintf("The request is not valid: %s, and %d more.", describe(list[0]), len(list)-1)
 	}
-	return problem.Say(problem.ValidationFailed, message).With("errors", list)
+	return problem.WithMessage(problem.ValidationFailed, message).With("errors", list)
 }
 
 func describe(v schema.Violation) string {
@@ -53,7 +53,8 @@ func (a *API) translate(r *http.Request, err error) error {
 	case errors.As(err, &refused):
 		return a.refusal(refused)
 	case errors.As(err, &gate):
-		return problem.Say(problem.Code(gate.Code), gate.Message).WithCause(gate).WithAll(gate.Details)
+		return problem.WithMessage(problem.Code(gate.Code), gate.Message).WithCause(gate).
+			WithAll(gate.Details)
 	case errors.As(err, &state):
 		return a.stateProblem(r, state)
 	case archiveProblem(err) != nil:
@@ -69,7 +70,7 @@ func (a *API) translate(r *http.Request, err error) error {
 }
 
 func (a *API) refusal(e *run.RequestError) error {
-	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e).WithAll(e.Details)
+	p := problem.WithMessage(problem.Code(e.Code), e.Message).WithCause(e).WithAll(e.Details)
 	if len(e.Fields) > 0 {
 		p.With("errors", hint.Sorted(slices.Clone(e.Fields)))
 	}
@@ -80,7 +81,7 @@ func (a *API) refusal(e *run.RequestError) error {
 }
 
 func (a *API) stateProblem(r *http.Request, e *runner.Error) error {
-	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e)
+	p := problem.WithMessage(problem.Code(e.Code), e.Message).WithCause(e)
 	switch e.Code {
 	case runner.Internal:
 		a.opts.Logger.Error("the run machine refused an event", "path", r.URL.Path, "error", e)
@@ -95,7 +96,7 @@ func (a *API) stateProblem(r *http.Request, e *runner.Error) error {
 	case runner.ShuttingDown:
 		return p.WithHeader("Retry-After", "1")
 	case runner.ControlNotSupported:
-		return problem.Say(problem.ModeNotSupported, e.Message).WithCause(e).With("reason", "mode")
+		return problem.WithMessage(problem.ModeNotSupported, e.Message).WithCause(e).With("reason", "mode")
 	case runner.NoAlarm:
 		return invalid([]schema.Violation{{Pointer: "/alarm_id", Message: e.Message, Rule: "no_alarm"}})
 	case runner.ResultsNotReady:

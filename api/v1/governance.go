@@ -187,7 +187,7 @@ func (g governance) problem(err error, path []string) error {
 		if path[0] == client.Registry || path[1] == "family" {
 			code = problem.FamilyNotFound
 		}
-		return problem.Say(code, "The control plane knows nothing with this id.").WithCause(err)
+		return problem.WithMessage(code, "The control plane knows nothing with this id.").WithCause(err)
 	case errors.As(err, &refused):
 		return problem.New(problem.ControlUnreachable).WithCause(err).
 			With("reason", "the control plane refuses: "+refused.Code)

@@ -37,7 +37,7 @@ func (j jobAPI) receive(r *http.Request) (*edge.Answer, error) {
 		return nil, err
 	}
 	if !hasType(r.Header, octets) {
-		return nil, problem.Say(problem.UnsupportedMediaType,
+		return nil, problem.WithMessage(problem.UnsupportedMediaType,
 			"A file must be sent as "+octets+" without content encoding.")
 	}
 	// A full queue is no reason to refuse: it has moved on by the time the file is here.
@@ -90,7 +90,7 @@ func uploadProblem(err error) error {
 	var large *upload.TooLargeError
 	switch {
 	case errors.As(err, &large):
-		return problem.Say(problem.BodyTooLarge, "The file is not taken: "+large.Error()+".").
+		return problem.WithMessage(problem.BodyTooLarge, "The file is not taken: "+large.Error()+".").
 			With("limit_bytes", large.Limit).WithClose()
 	case errors.Is(err, upload.ErrEmpty):
 		return invalid([]schema.Violation{{Message: "is empty: send the bytes of a file", Rule: "minLength"}})

@@ -156,7 +156,7 @@ func unreadable(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return problem.New(problem.RequestTimeout).WithClose()
 	}
-	return problem.Say(problem.MalformedRequest,
+	return problem.WithMessage(problem.MalformedRequest,
 		"The body could not be read to its end.").WithCause(err).WithClose()
 }
 
@@ -165,7 +165,7 @@ func validate(s *schema.Schema, body []byte) error {
 	tree, err := digest.Parse(body)
 	var bad *digest.JSONError
 	if errors.As(err, &bad) {
-		return problem.Say(problem.InvalidJSON, "The body is not valid JSON: "+bad.Place()+".").
+		return problem.WithMessage(problem.InvalidJSON, "The body is not valid JSON: "+bad.Place()+".").
 			With("offset", bad.Offset).With("line", bad.Line).With("reason", bad.Fault)
 	}
 	if violations := s.Validate(tree); len(violations) > 0 {
@@ -214,7 +214,7 @@ func header(h http.Header, name string) (string, error) {
 		visible = visible && c > ' ' && c < 0x7f
 	}
 	if !visible {
-		return "", problem.Say(problem.MalformedRequest,
+		return "", problem.WithMessage(problem.MalformedRequest,
 			name+" must be one value of 1 to 128 visible ASCII characters.")
 	}
 	return key, nil

@@ -153,7 +153,7 @@ func (a *API) control(r *request[controlRequest]) (*edge.Answer, error) {
 	if slices.Contains([]string{"release", "adopt"}, in.Action) {
 		say := fmt.Sprintf("This version has no deployments that could %s anything: it is for later.",
 			in.Action)
-		return nil, problem.Say(problem.ModeNotSupported, say).With("reason", "action")
+		return nil, problem.WithMessage(problem.ModeNotSupported, say).With("reason", "action")
 	}
 	// A client that hangs up does not take back its request.
 	s, err := a.opts.Runner.Control(context.WithoutCancel(r.Context()), runner.Command{

@@ -81,8 +81,8 @@ func (l *lab) Places(ctx context.Context, runIDs []string) (map[string]*registry
 	return places, nil
 }
 
-// Say implements library.Lab.
-func (l *lab) Say(test json.RawMessage) (string, error) {
+// Sentence implements library.Lab.
+func (l *lab) Sentence(test json.RawMessage) (string, error) {
 	t := &judge.Test{}
 	if err := json.Unmarshal(test, t); err != nil {
 		return "", err

@@ -93,38 +93,38 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 			"no trusted key made any of the signatures")
 	}
 	inside := at + "/payload"
-	said, err := ReadStatement(signed.Payload)
+	statement, err := ReadStatement(signed.Payload)
 	if err != nil {
 		// The pointer inside of the payload is no pointer of the body.
 		return nil, field.Refuse(InvalidAttestation, inside, "the statement: %s", err.Error())
 	}
-	if run, ok := said.Predicate.(*ServiceRun); ok {
+	if run, ok := statement.Predicate.(*ServiceRun); ok {
 		if !run.In(&p.Bundle) {
 			return nil, field.Refuse(AttestationMismatch, inside,
 				"the bundle of this body has no run %s with these files", run.RunID)
 		}
-	} else if !said.Names(p.FileSHA256) {
+	} else if !statement.Names(p.FileSHA256) {
 		return nil, field.Refuse(AttestationMismatch, inside,
 			"the bundle of this body is none of the subjects")
 	}
-	if len(signers) > 0 && j.Trust.Expired(j.Now) && !said.stops() {
+	if len(signers) > 0 && j.Trust.Expired(j.Now) && !statement.stops() {
 		return nil, field.Refuse(InvalidSignature, at+"/signatures",
 			"trust.json has expired: only stops are taken")
 	}
-	if err := j.common(said, p.Bundle.CandidateRevisionID, inside, len(signers) > 0); err != nil {
+	if err := j.common(statement, p.Bundle.CandidateRevisionID, inside, len(signers) > 0); err != nil {
 		return nil, err
 	}
 	var list []Attestation
 	for i, k := range append(known, signers...) {
 		old := i < len(known)
-		if !old && !said.within(k.Roles) {
+		if !old && !statement.within(k.Roles) {
 			return nil, refuseAttestation(ReasonRole, inside,
 				"the key of %s has only the role %s, which does not sign this", k.Principal,
 				strings.Join(k.Roles, " and "))
 		}
 		list = append(list, Attestation{
 			Envelope: signed.Envelope, PAESHA256: sum, KeyID: k.KeyID, Principal: k.Principal,
-			Roles: slices.Clone(k.Roles), Parsed: said, Pointer: at, Known: old,
+			Roles: slices.Clone(k.Roles), Parsed: statement, Pointer: at, Known: old,
 		})
 	}
 	return list, nil
@@ -153,8 +153,8 @@ func refuseAttestation(reason, at, format string, args ...any) *Error {
 
 // common checks what all statements but that about a bundle carry: for whom it is, and,
 // where it is new, from when until when it holds.
-func (j Judge) common(said *ParsedStatement, id, at string, fresh bool) *Error {
-	c := said.Common
+func (j Judge) common(statement *ParsedStatement, id, at string, fresh bool) *Error {
+	c := statement.Common
 	if c == nil {
 		return nil
 	}
@@ -164,13 +164,14 @@ func (j Judge) common(said *ParsedStatement, id, at string, fresh bool) *Error {
 	if !fresh {
 		return nil
 	}
-	if a, ok := said.Predicate.(*Approval); ok && a.TrustDigest != "" && a.TrustDigest != j.Trust.Digest() {
+	if a, ok := statement.Predicate.(*Approval); ok && a.TrustDigest != "" &&
+		a.TrustDigest != j.Trust.Digest() {
 		return refuseAttestation(ReasonTrust, at,
 			"the approval was given under another trust.json than counts now: look at the plan again")
 	}
 	made, _ := field.ParseTime(c.MadeAt)
 	until, _ := field.ParseTime(c.ExpiresAt)
-	switch _, waiver := said.Predicate.(*Waiver); {
+	switch _, waiver := statement.Predicate.(*Waiver); {
 	case !j.Now.Before(until):
 		return refuseAttestation(ReasonExpired, at, "the statement has expired")
 	case made.Sub(j.Now) > MaxAhead:
@@ -253,7 +254,7 @@ func (j Judge) ownStatement(a *Attestation, own []string) *Error {
 		e.Reason = ReasonOwn
 		return e
 	}
-	switch said := a.Parsed.Predicate.(type) {
+	switch statement := a.Parsed.Predicate.(type) {
 	case *Approval:
 		if Among(own, a.Principal) {
 			return refuseAttestation(ReasonSelfApproval, at, "owner, requester and packer may not approve")
@@ -261,7 +262,7 @@ func (j Judge) ownStatement(a *Attestation, own []string) *Error {
 	case *Shadow:
 		return vouches(InvalidShadow, "its days are stated by")
 	case *Drill:
-		if said.Passed() {
+		if statement.Passed() {
 			return vouches(InvalidDrill, "that its kill switch has worked is said by")
 		}
 	}

@@ -56,30 +56,30 @@ func ReadStatement(payload []byte) (*ParsedStatement, *Error) {
 	}
 	r := &field.Reader{As: InvalidAttestation}
 	o := r.Object(v, "", field.Names("_type subject predicateType"), field.Names("predicate"))
-	said := &ParsedStatement{Statement: Statement{
+	statement := &ParsedStatement{Statement: Statement{
 		Type:          o.OneOf("_type", InvalidAttestation, StatementType),
 		PredicateType: dsse.PermanentType(o.Form("filled", "predicateType")),
 	}}
 	n := o.Each("subject", maxSubjects, func(_ int, v any, at string) {
-		said.Statement.Subject = append(said.Statement.Subject, readSubject(r, v, at))
+		statement.Statement.Subject = append(statement.Statement.Subject, readSubject(r, v, at))
 	})
 	if n == 0 {
 		o.Fail(InvalidAttestation, "subject", "must not be empty")
 	}
 	if o.Has("predicate") && !r.Failed() {
-		said.Statement.Predicate = digest.Tree(o.Raw("predicate"))
+		statement.Statement.Predicate = digest.Tree(o.Raw("predicate"))
 	}
-	if makeOne, ok := predicates[said.Statement.PredicateType]; ok && o.Has("predicate") {
+	if makeOne, ok := predicates[statement.Statement.PredicateType]; ok && o.Has("predicate") {
 		p := makeOne()
 		r.Struct(o.Raw("predicate"), o.At("predicate"), p)
-		said.Predicate, said.Common = p, p.common()
+		statement.Predicate, statement.Common = p, p.common()
 	} else if ok {
 		o.Fail(field.MissingField, "predicate", "this field is required")
 	}
 	if r.Failed() {
 		return nil, r.Err()
 	}
-	return said, nil
+	return statement, nil
 }
 
 func readSubject(r *field.Reader, v any, at string) Subject {

@@ -20,7 +20,7 @@ func ready(t *testing.T, trust *bundle.Trust) (*planetest.Plane, *bundle.Documen
 	p := plane(t, planetest.Options{Trust: trust})
 	now := p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))
-	if a, err := p.SubmitReplayed(doc, planetest.Said{By: "otto", Type: bundle.TypeDrill,
+	if a, err := p.SubmitReplayed(doc, planetest.Statement{By: "otto", Type: bundle.TypeDrill,
 		Predicate: planetest.Drill(doc, now, "pass")}); err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("%v %s", err, a.Body)
 	}
@@ -36,7 +36,7 @@ func plan(t *testing.T, p *planetest.Plane, doc *bundle.Document, stage string) 
 }
 
 func approval(t *testing.T, p *planetest.Plane, doc *bundle.Document, by, role string,
-	edit ...func(*bundle.Approval)) planetest.Said {
+	edit ...func(*bundle.Approval)) planetest.Statement {
 	t.Helper()
 	shown := plan(t, p, doc, "canary")
 	a := bundle.Approval{
@@ -46,12 +46,12 @@ func approval(t *testing.T, p *planetest.Plane, doc *bundle.Document, by, role s
 	for _, e := range edit {
 		e(&a)
 	}
-	return planetest.Said{By: by, Type: bundle.TypeApproval, Predicate: a}
+	return planetest.Statement{By: by, Type: bundle.TypeApproval, Predicate: a}
 }
 
 // refusedFor posts a statement that must be refused with this code and reason, and that
 // must leave nothing behind.
-func refusedFor(t *testing.T, p *planetest.Plane, doc *bundle.Document, said planetest.Said, code,
+func refusedFor(t *testing.T, p *planetest.Plane, doc *bundle.Document, said planetest.Statement, code,
 	reason string) {
 	t.Helper()
 	size := p.Store.Size()
@@ -89,7 +89,7 @@ func TestApprovalsThatAreRefused(t *testing.T) {
 		approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) {
 			a.MadeAt = bundle.FormatTime(p.Now().Add(time.Hour))
 		}), "INVALID_ATTESTATION", "expired")
-	refusedFor(t, p, doc, planetest.Said{By: "rita", Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
+	refusedFor(t, p, doc, planetest.Statement{By: "rita", Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
 		Common: func() bundle.Common {
 			c := planetest.Common(doc, p.Now())
 			c.ExpiresAt = bundle.FormatTime(p.Now().Add(8 * 24 * time.Hour))
@@ -192,7 +192,7 @@ func TestExpiredTrust(t *testing.T) {
 	p.Advance(2 * time.Hour)
 	refusedFor(t, p, doc, approval(t, p, doc, "rita", "risk"), "INVALID_SIGNATURE", "")
 	submit(t, p, http.StatusCreated, doc,
-		planetest.Said{By: "host", Type: bundle.TypeSuspension,
+		planetest.Statement{By: "host", Type: bundle.TypeSuspension,
 			Predicate: bundle.Suspension{Common: planetest.Common(doc, p.Now())}})
 	stands(t, p, doc, "paper/suspended")
 }
@@ -251,7 +251,7 @@ func TestAcceptedBodyAgain(t *testing.T) {
 		}
 	})})
 	doc := planetest.Good(p.Now(), planetest.WithSoaks(p.Now()))
-	replay := planetest.Said{By: "replayer", Type: bundle.TypeReplay,
+	replay := planetest.Statement{By: "replayer", Type: bundle.TypeReplay,
 		Predicate: planetest.Replay(doc, p.Now())}
 	submit(t, p, http.StatusCreated, doc, planetest.Signed(), replay)
 	agree := approval(t, p, doc, "rita", "risk")

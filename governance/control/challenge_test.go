@@ -22,10 +22,10 @@ func TestAWindowOfOnesChoice(t *testing.T) {
 	early := planetest.Replay(doc, p.Now())
 	early.Challenge = &bundle.ChallengeAnswer{DecisionSHA256: doc.FileSHA256, Challenge: bundle.Challenge{
 		Schema: bundle.SchemaChallenge, Leaf: doc.FileSHA256, Start: "2023-01-01T00:00:00.000Z", Candles: 2000}}
-	refusedFor(t, p, doc, planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: early},
+	refusedFor(t, p, doc, planetest.Statement{By: "replayer", Type: bundle.TypeReplay, Predicate: early},
 		"INVALID_CHALLENGE", "unknown")
 	submit(t, p, http.StatusCreated, doc, planetest.Signed())
-	said := must[planetest.Said](t)(p.Replayed(doc))
+	said := must[planetest.Statement](t)(p.Replayed(doc))
 	came := said.Predicate.(bundle.Replay)
 	came.Candles = []bundle.CandleSource{{SHA256: doc.Bundle.Data[0].SHA256, Source: "imported",
 		From: doc.FileSHA256}}
@@ -41,7 +41,7 @@ func TestAWindowOfOnesChoice(t *testing.T) {
 		}
 	}
 	a := submit(t, p, http.StatusBadRequest, doc,
-		planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: own})
+		planetest.Statement{By: "replayer", Type: bundle.TypeReplay, Predicate: own})
 	if err := a.Decode(&body); err != nil || a.Code() != "INVALID_CHALLENGE" ||
 		body.Error.Details.Reason != "window" || body.Error.Details.Declared != chosen.Start ||
 		body.Error.Details.Computed != right {
@@ -70,7 +70,7 @@ func TestTheSameFromTheLog(t *testing.T) {
 	submit(t, p, http.StatusCreated, doc, planetest.Signed())
 	c := must[*client.Client](t)(client.New(client.Options{URL: p.URL, Key: p.Store.Keys().Public.PEM()}))
 	drawn := must[*bundle.Challenge](t)(c.Challenge(t.Context(), &doc.Bundle))
-	said := must[planetest.Said](t)(p.Replayed(doc))
+	said := must[planetest.Statement](t)(p.Replayed(doc))
 	if *drawn != said.Predicate.(bundle.Replay).Challenge.Challenge {
 		t.Errorf("%+v, the plane has %+v", drawn, said)
 	}

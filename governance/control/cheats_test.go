@@ -32,7 +32,7 @@ func TestNothingLiveWithoutUnseenDays(t *testing.T) {
 	for _, by := range []string{"rita", "anna"} {
 		c := planetest.Common(doc, now)
 		c.Reason, c.ExpiresAt = "it is urgent", bundle.FormatTime(now.Add(24*time.Hour))
-		submit(t, p, http.StatusCreated, doc, planetest.Said{By: by, Type: bundle.TypeWaiver,
+		submit(t, p, http.StatusCreated, doc, planetest.Statement{By: by, Type: bundle.TypeWaiver,
 			Predicate: bundle.Waiver{Common: c, Stage: bundle.Live, GateID: "shadow.evidence"}})
 	}
 	if g := gate(t, plan(t, p, doc, "live"), "shadow.evidence"); g.Verdict != policy.Pending ||
@@ -127,7 +127,7 @@ func TestDaysOfOnesOwn(t *testing.T) {
 	other := planetest.Good(p.Now(), planetest.Earning, func(b *bundle.Bundle) {
 		b.Strategy.Version = "1.0.9"
 	})
-	submit(t, p, http.StatusCreated, other, planetest.Said{By: "third", Type: bundle.TypeBundle,
+	submit(t, p, http.StatusCreated, other, planetest.Statement{By: "third", Type: bundle.TypeBundle,
 		Predicate: map[string]any{}})
 	own.By = "third"
 	refusedFor(t, p, doc, own, string(bundle.InvalidShadow), bundle.ReasonOwn)
@@ -142,9 +142,9 @@ func TestDrillsOfOnesOwn(t *testing.T) {
 			planetest.TrustKey("otto", "third", bundle.TrustLab))
 	})})
 	doc := planetest.Good(p.Now())
-	drill := func(doc *bundle.Document, by, result string) planetest.Said {
+	drill := func(doc *bundle.Document, by, result string) planetest.Statement {
 		d := planetest.Drill(doc, p.Now(), result)
-		return planetest.Said{By: by, Type: bundle.TypeDrill, Predicate: d}
+		return planetest.Statement{By: by, Type: bundle.TypeDrill, Predicate: d}
 	}
 	if a, err := p.Submit(doc, planetest.Signed(), drill(doc, "second", "pass")); err != nil ||
 		a.Code() != string(bundle.InvalidDrill) || p.Store.Size() != 3 {
@@ -154,7 +154,7 @@ func TestDrillsOfOnesOwn(t *testing.T) {
 	refusedFor(t, p, doc, drill(doc, "second", "pass"), string(bundle.InvalidDrill), bundle.ReasonOwn)
 	submit(t, p, http.StatusCreated, doc, drill(doc, "otto", "pass"), drill(doc, "second", "fail"))
 	sibling := planetest.Good(p.Now(), func(b *bundle.Bundle) { b.Strategy.Version = "1.0.9" })
-	submit(t, p, http.StatusCreated, sibling, planetest.Said{By: "third", Type: bundle.TypeBundle,
+	submit(t, p, http.StatusCreated, sibling, planetest.Statement{By: "third", Type: bundle.TypeBundle,
 		Predicate: map[string]any{}})
 	p.Advance(time.Minute)
 	refusedFor(t, p, doc, drill(doc, "otto", "pass"), string(bundle.InvalidDrill), bundle.ReasonOwn)
@@ -176,7 +176,7 @@ func TestTheFalsificationLeftOut(t *testing.T) {
 // TestAfterTheEnd: what was retired does not come back by two people, and a key that nobody trusts stops nothing.
 func TestAfterTheEnd(t *testing.T) {
 	p, doc := ready(t, planetest.Trust(1))
-	stop := planetest.Said{By: "stranger", Type: bundle.TypeSuspension,
+	stop := planetest.Statement{By: "stranger", Type: bundle.TypeSuspension,
 		Predicate: bundle.Suspension{Common: planetest.Common(doc, p.Now()), Kill: true}}
 	refusedFor(t, p, doc, stop, "INVALID_SIGNATURE", "")
 	stop.By = "otto"
@@ -188,7 +188,7 @@ func TestAfterTheEnd(t *testing.T) {
 	if err := state.Decode(&stopped); err != nil || stopped.SuspensionID == "" {
 		t.Fatalf("%s, %v", state.Body, err)
 	}
-	submit(t, p, http.StatusCreated, doc, planetest.Said{By: "otto", Type: bundle.TypeRetirement,
+	submit(t, p, http.StatusCreated, doc, planetest.Statement{By: "otto", Type: bundle.TypeRetirement,
 		Predicate: bundle.Ending{Common: planetest.Common(doc, p.Now())}})
 	stands(t, p, doc, "retired/retired")
 	for by, role := range map[string]string{"rita": "risk", "anna": "approver"} {

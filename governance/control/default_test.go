@@ -31,12 +31,12 @@ func gate(t *testing.T, p *promotion.Plan, id string) promotion.PlanGate {
 	return promotion.PlanGate{}
 }
 
-func replayed(doc *bundle.Document, now time.Time, edit ...func(*bundle.Replay)) planetest.Said {
+func replayed(doc *bundle.Document, now time.Time, edit ...func(*bundle.Replay)) planetest.Statement {
 	r := planetest.Replay(doc, now)
 	for _, e := range edit {
 		e(&r)
 	}
-	return planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: r}
+	return planetest.Statement{By: "replayer", Type: bundle.TypeReplay, Predicate: r}
 }
 
 // TestPaperNeedsAReplay: numbers, signature and files alone lead nowhere; a replay that repeats
@@ -63,7 +63,7 @@ func TestPaperNeedsAReplay(t *testing.T) {
 		}
 	}
 	submit(t, p, http.StatusCreated, doc,
-		planetest.Said{By: "packer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)})
+		planetest.Statement{By: "packer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)})
 	stands(t, p, doc, "research/pending")
 	submit(t, p, http.StatusCreated, doc, replayed(doc, now.Add(time.Second)))
 	stands(t, p, doc, "paper/active")
@@ -135,10 +135,10 @@ func TestARefutationTakesTwoWaivers(t *testing.T) {
 		b.Runs[1].Summary["gates_failed"] = 1
 	})
 	submit(t, p, http.StatusCreated, doc, planetest.Signed(), replayed(doc, p.Now()))
-	waive := func(by, reason string) planetest.Said {
+	waive := func(by, reason string) planetest.Statement {
 		c := planetest.Common(doc, p.Now())
 		c.Reason, c.ExpiresAt = reason, bundle.FormatTime(p.Now().Add(24*time.Hour))
-		return planetest.Said{By: by, Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
+		return planetest.Statement{By: by, Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
 			Common: c, Stage: bundle.Paper, GateID: "falsification.survived",
 		}}
 	}
@@ -184,7 +184,7 @@ func TestSoloStopsAtPaper(t *testing.T) {
 	submit(t, p, http.StatusCreated, doc, planetest.Signed())
 	stands(t, p, doc, "research/pending")
 	submit(t, p, http.StatusCreated, doc,
-		planetest.Said{By: "packer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)})
+		planetest.Statement{By: "packer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)})
 	stands(t, p, doc, "paper/active")
 	if g := gate(t, plan(t, p, doc, "canary"), "assurance.signed"); g.Verdict != policy.Pending {
 		t.Errorf("%+v", g)

@@ -17,7 +17,7 @@ import (
 )
 
 // disputed is what the replayer says of the first day that fetched has stated.
-func disputed(doc *bundle.Document, first time.Time, edit func(*bundle.Dispute)) planetest.Said {
+func disputed(doc *bundle.Document, first time.Time, edit func(*bundle.Dispute)) planetest.Statement {
 	end := first.Add(24 * time.Hour)
 	p := bundle.Dispute{Common: planetest.Common(doc, end.Add(27*time.Hour)), Event: bundle.DisputeOpen,
 		Exchange: "binance", Symbols: doc.Bundle.Strategy.Symbols, Timeframe: "1h",
@@ -29,7 +29,7 @@ func disputed(doc *bundle.Document, first time.Time, edit func(*bundle.Dispute))
 	if edit != nil {
 		edit(&p)
 	}
-	return planetest.Said{By: "replayer", Type: bundle.TypeDispute, Predicate: p}
+	return planetest.Statement{By: "replayer", Type: bundle.TypeDispute, Predicate: p}
 }
 
 // TestDisputesInTheLog: the plane takes a dispute of a second key once, refuses the others with their

@@ -85,7 +85,7 @@ func TestForgedNumbersAreRefused(t *testing.T) {
 	} {
 		forged := forge(t, honest, c.edit)
 		a := submit(t, p, http.StatusBadRequest, forged, planetest.Signed(),
-			planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: hashes(forged, now)})
+			planetest.Statement{By: "replayer", Type: bundle.TypeReplay, Predicate: hashes(forged, now)})
 		var m mismatch
 		if err := a.Decode(&m); err != nil || m.Error.Code != "SUMMARY_MISMATCH" ||
 			m.Error.Details.Pointer != c.pointer || m.Error.Details.Declared == m.Error.Details.Computed {
@@ -116,14 +116,14 @@ func TestForgedNumbersWithoutFilesGoNowhere(t *testing.T) {
 	honest := refuted(now)
 	forged := forge(t, honest, sma)
 	r := read(t, submit(t, p, http.StatusCreated, forged, planetest.Signed(),
-		planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: hashes(forged, now)}))
+		planetest.Statement{By: "replayer", Type: bundle.TypeReplay, Predicate: hashes(forged, now)}))
 	if !slices.Equal(r.Rungs, []string{"hash_claimed", "signed"}) ||
 		!slices.Contains(r.warned(), "EVIDENCE_NOT_READ") {
 		t.Errorf("%v %v", r.Rungs, r.warned())
 	}
 	for _, g := range []string{"falsification.survived", "stress.survived", "drawdown.limit"} {
 		submit(t, p, http.StatusCreated, forged,
-			planetest.Said{By: "rita", Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
+			planetest.Statement{By: "rita", Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
 				Common: planetest.Common(forged, now), Stage: bundle.Paper, GateID: g,
 			}})
 	}
@@ -238,7 +238,7 @@ func TestDrillsNameARunThatIsOver(t *testing.T) {
 	submit(t, p, http.StatusCreated, doc, planetest.Signed())
 	say := func(d bundle.Drill, status int, reason string) {
 		t.Helper()
-		a := submit(t, p, status, doc, planetest.Said{By: "otto", Type: bundle.TypeDrill, Predicate: d})
+		a := submit(t, p, status, doc, planetest.Statement{By: "otto", Type: bundle.TypeDrill, Predicate: d})
 		var e struct {
 			Error struct {
 				Code    string

@@ -117,7 +117,7 @@ func TestFurtherSubmission(t *testing.T) {
 	submit(t, p, http.StatusCreated, second, planetest.Signed())
 	stands(t, p, first, "paper/active")
 	size := p.Store.Size()
-	drill := planetest.Said{By: "otto", Type: bundle.TypeDrill,
+	drill := planetest.Statement{By: "otto", Type: bundle.TypeDrill,
 		Predicate: planetest.Drill(second, p.Now(), "pass")}
 	submit(t, p, http.StatusCreated, second, drill)
 	submit(t, p, http.StatusOK, second, drill, planetest.Signed())
@@ -157,7 +157,7 @@ func TestEndedRevisions(t *testing.T) {
 	doc := planetest.Good(planetest.Start)
 	submit(t, p, http.StatusCreated, doc, planetest.Signed())
 	submit(t, p, http.StatusCreated, doc,
-		planetest.Said{By: "anna", Type: bundle.TypeRejection,
+		planetest.Statement{By: "anna", Type: bundle.TypeRejection,
 			Predicate: bundle.Ending{Common: planetest.Common(doc, p.Now())}})
 	stands(t, p, doc, "paper/rejected")
 	again := planetest.Good(planetest.Start, planetest.Target(bundle.Paper))
@@ -177,8 +177,9 @@ func TestWarnings(t *testing.T) {
 	})
 	now := p.Now()
 	r := read(t, submit(t, p, http.StatusCreated, doc,
-		planetest.Said{By: "otto", Type: "https://example.com/other/v1", Predicate: map[string]any{"a": 1}},
-		planetest.Said{By: "rita", Type: bundle.TypeApproval, Predicate: bundle.Approval{
+		planetest.Statement{By: "otto", Type: "https://example.com/other/v1",
+			Predicate: map[string]any{"a": 1}},
+		planetest.Statement{By: "rita", Type: bundle.TypeApproval, Predicate: bundle.Approval{
 			Common: planetest.Common(doc, now), Action: "promote", Stage: bundle.Canary, Role: "risk",
 			PlanDigest: "sha256:" + digest.SHA256Hex(nil),
 		}}))

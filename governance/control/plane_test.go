@@ -56,7 +56,7 @@ func get(t *testing.T, p *planetest.Plane, path string, into any) planetest.Answ
 
 // submit posts a bundle with statements, which must be answered with this status.
 func submit(t *testing.T, p *planetest.Plane, want int, doc *bundle.Document,
-	said ...planetest.Said) planetest.Answer {
+	said ...planetest.Statement) planetest.Answer {
 	t.Helper()
 	a := must[planetest.Answer](t)(p.Submit(doc, said...))
 	if a.Status != want {

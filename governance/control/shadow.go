@@ -36,14 +36,14 @@ func (s *submission) checkShadows(w *promotion.World) error {
 		}
 		at := s.list[i].Pointer + "/payload"
 		var answer *bundle.ChallengeAnswer
-		switch said := s.list[i].Parsed.Predicate.(type) {
+		switch p := s.list[i].Parsed.Predicate.(type) {
 		case *bundle.Shadow:
-			if refused := promotion.CheckShadow(w, s.id, said, at, s.p.opts.Now()); refused != nil {
+			if refused := promotion.CheckShadow(w, s.id, p, at, s.p.opts.Now()); refused != nil {
 				return refused
 			}
-			answer = said.Challenge
+			answer = p.Challenge
 		case *bundle.Replay:
-			answer = said.Challenge
+			answer = p.Challenge
 			by := s.list[i].Principal
 			if refused := promotion.CheckBound(w, s.id, by, answer, at); refused != nil {
 				return refused
@@ -63,13 +63,13 @@ func (s *submission) checkShadows(w *promotion.World) error {
 // checkSecond holds what a second key says of what others have said: about the candles of their days, or
 // their answer to a challenge.
 func checkSecond(w *promotion.World, id string, a *bundle.Attestation, at string) *bundle.Error {
-	switch said := a.Parsed.Predicate.(type) {
+	switch p := a.Parsed.Predicate.(type) {
 	case *bundle.Dispute:
-		return promotion.CheckDispute(w, id, a.KeyID, said, at)
+		return promotion.CheckDispute(w, id, a.KeyID, p, at)
 	case *bundle.Commitment:
-		return promotion.CheckCommitment(w, id, a.KeyID, said, at)
+		return promotion.CheckCommitment(w, id, a.KeyID, p, at)
 	case *bundle.Reveal:
-		return promotion.CheckReveal(w, id, a.KeyID, said, at)
+		return promotion.CheckReveal(w, id, a.KeyID, p, at)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // fetched states two days that begin with first, whose candles came two hours after their end.
-func fetched(doc *bundle.Document, first time.Time, edit func(*bundle.Shadow)) planetest.Said {
+func fetched(doc *bundle.Document, first time.Time, edit func(*bundle.Shadow)) planetest.Statement {
 	const day = 24 * time.Hour
 	end := first.Add(2 * day)
 	s := bundle.Shadow{
@@ -32,7 +32,7 @@ func fetched(doc *bundle.Document, first time.Time, edit func(*bundle.Shadow)) p
 	if edit != nil {
 		edit(&s)
 	}
-	return planetest.Said{By: "shadow-1", Type: bundle.TypeShadow, Predicate: s}
+	return planetest.Statement{By: "shadow-1", Type: bundle.TypeShadow, Predicate: s}
 }
 
 // TestFetchedDaysReachLive: the built-in policy's gates of canary and live hear of days whose candles

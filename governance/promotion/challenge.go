@@ -96,19 +96,19 @@ func dispute(list []answer) string {
 }
 
 // mark adds to a replay what became of its answer. One that is older than the rule needs none.
-func (c challenges) mark(said *Replay, out *policy.ReplayResult) {
+func (c challenges) mark(replay *Replay, out *policy.ReplayResult) {
 	out.Answered, out.Earlier = out.Seq < c.w.since.challenged, out.Seq < c.w.since.independent
-	r, ok := c.w.revisions[said.CandidateRevisionID]
+	r, ok := c.w.revisions[replay.CandidateRevisionID]
 	if !ok {
 		return
 	}
 	list := c.to(r)
-	if slices.ContainsFunc(list, func(a answer) bool { return a.by.KeyID == said.KeyID }) {
+	if slices.ContainsFunc(list, func(a answer) bool { return a.by.KeyID == replay.KeyID }) {
 		out.Answered, out.Disputed = true, dispute(list)
 		out.Confirmed = slices.ContainsFunc(list, func(a answer) bool {
-			return a.by.KeyID == said.KeyID && (c.executed(r, list, a) || c.confirmed(r, list, a))
+			return a.by.KeyID == replay.KeyID && (c.executed(r, list, a) || c.confirmed(r, list, a))
 		})
-		c.markCommitted(r, list, said.KeyID, out)
+		c.markCommitted(r, list, replay.KeyID, out)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestAnotherPluginWithTheSameTrades(t *testing.T) {
 	}
 }
 
-func TestTheHeirOfWhatIsStoppedIsStopped(t *testing.T) {
+func TestTheSuccessorOfWhatIsStoppedIsStopped(t *testing.T) {
 	p := trusted(t)
 	parent := p.canary()
 	p.say(parent, suspension("", true))

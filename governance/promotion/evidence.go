@@ -44,11 +44,11 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 					Principal: s.Principal})
 		}
 	}
-	for i, said := range d.replays {
-		if w.signatureCounts(said.By, bundle.TrustLab, bundle.TrustReplay) {
-			again := replayOf(said, d.replaySeq[i])
-			challenges{w}.mark(&said, &again)
-			e.Replays = append(e.Replays, again)
+	for i, replay := range d.replays {
+		if w.signatureCounts(replay.By, bundle.TrustLab, bundle.TrustReplay) {
+			result := replayOf(replay, d.replaySeq[i])
+			challenges{w}.mark(&replay, &result)
+			e.Replays = append(e.Replays, result)
 		}
 	}
 	for i, drill := range d.drills {
@@ -67,12 +67,12 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	return e
 }
 
-func replayOf(said Replay, seq int64) policy.ReplayResult {
-	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal,
-		Runs: said.Runs, Candles: said.Candles}
-	r.Made, _ = field.ParseTime(said.MadeAt)
-	if said.ParentRevisionID != nil {
-		r.Parent = *said.ParentRevisionID
+func replayOf(replay Replay, seq int64) policy.ReplayResult {
+	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: replay.PAESHA256},
+		Principal: replay.Principal, Runs: replay.Runs, Candles: replay.Candles}
+	r.Made, _ = field.ParseTime(replay.MadeAt)
+	if replay.ParentRevisionID != nil {
+		r.Parent = *replay.ParentRevisionID
 	}
 	return r
 }

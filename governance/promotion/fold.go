@@ -115,7 +115,7 @@ func (s *signature) covers(file string) bool {
 // addSignature folds a signature; the submissions that it covers count from now on, and so do the days
 // that follow.
 func (r *revision) addSignature(w *World, f *Fact, p *Signature) {
-	sig := signature{said{By: p.By, seq: f.Seq, at: f.At}, p.Files}
+	sig := signature{recorded{By: p.By, seq: f.Seq, at: f.At}, p.Files}
 	r.signed = append(r.signed, sig)
 	for i := range r.submissions {
 		s := &r.submissions[i]
@@ -245,7 +245,7 @@ func (w *World) foldIncident(d *deployable, f *Fact, p *Incident) {
 		i = &incident{id: p.IncidentID}
 		d.incidents[p.IncidentID] = i
 	}
-	s := &said{By: p.By, seq: f.Seq, at: f.At, reason: p.Reason}
+	s := &recorded{By: p.By, seq: f.Seq, at: f.At, reason: p.Reason}
 	s.made, _ = field.ParseTime(p.MadeAt)
 	w.markDue(d.revisions)
 	if f.Type == IncidentClosed {
@@ -357,7 +357,7 @@ func (w *World) applyDecision(r *revision, f *Fact, p *StageDecision) error {
 	r.fresh, r.resubmitted = false, false
 	switch p.Cause {
 	case CauseSuperseded:
-		r.Status, r.heir = to.Status, ""
+		r.Status, r.successor = to.Status, ""
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: "superseded by " + p.RelatedRevisionID}
 		r.heldSeq = f.Seq
 	case CauseResumed:
@@ -574,7 +574,7 @@ func (w *World) inheritPlace(r *revision, parent string) error {
 	if r.Status == Suspended && r.stop == nil {
 		r.stop = p.stop
 	}
-	p.heir = r.id
+	p.successor = r.id
 	w.due[p] = true
 	return nil
 }

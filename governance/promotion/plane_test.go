@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -356,71 +357,33 @@ func (p *plane) record(id string, s statement) []promotion.Fact {
 	p.t.Helper()
 	common := bundle.Common{LogOrigin: origin, CandidateRevisionID: id, MadeAt: p.stamp(),
 		ExpiresAt: p.now.Add(5 * day).Format(time.RFC3339Nano), Reason: "because"}
-	said := &bundle.ParsedStatement{Statement: bundle.Statement{PredicateType: s.kind}, Predicate: s.predicate}
+	attested := &bundle.ParsedStatement{Statement: bundle.Statement{PredicateType: s.kind}}
 	if doc, ok := p.files[id]; ok {
-		said.Statement.Subject = []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}
+		attested.Statement.Subject = []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}
 	}
-	fill := func(c *bundle.Common) {
-		if c.MadeAt == "" {
-			*c = common
+	if s.predicate != nil { // each recording has its own copy: a statement may be made again later
+		predicate := reflect.New(reflect.TypeOf(s.predicate))
+		predicate.Elem().Set(reflect.ValueOf(s.predicate))
+		attested.Predicate = predicate.Interface()
+		attested.Common = predicate.Elem().FieldByName("Common").Addr().Interface().(*bundle.Common)
+		if drill, ok := attested.Predicate.(*bundle.Drill); ok && drill.DoneAt == "" {
+			drill.DoneAt = p.stamp()
 		}
-		said.Common = c
-	}
-	// Each recording has its own copy: a statement may be said again later.
-	switch v := s.predicate.(type) {
-	case bundle.Replay:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Approval:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Waiver:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Drill:
-		if v.DoneAt == "" {
-			v.DoneAt = p.stamp()
+		if attested.Common.MadeAt == "" {
+			*attested.Common = common
 		}
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Incident:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Suspension:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Ending:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Shadow:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.HostedRun:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Dispute:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Commitment:
-		fill(&v.Common)
-		said.Predicate = &v
-	case bundle.Reveal:
-		fill(&v.Common)
-		said.Predicate = &v
-	case nil:
-	default:
-		p.t.Fatalf("unknown predicate %T", v)
 	}
 	k := keys[s.by]
-	text, err := json.Marshal(said.Predicate)
+	text, err := json.Marshal(attested.Predicate)
 	if err != nil {
 		p.t.Fatalf("%v", err)
 	}
 	return p.append(&promotion.Entry{
-		Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(id)}, Attested: said,
+		Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(id)},
+		Attested: attested,
 		Predicate: &promotion.Recorded{
 			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %s %v", s.by, s.kind, id, text,
-				said.Statement.Subject)), Type: s.kind,
+				attested.Statement.Subject)), Type: s.kind,
 			KeyID: k.KeyID, Principal: k.Principal, Roles: k.Roles, RecordedAt: p.stamp(),
 		},
 	})

@@ -119,10 +119,10 @@ func onPath(r *revision) bool {
 		(r.Status == Active || r.Status == Suspended)
 }
 
-// supersede takes the place from a revision whose heir has it, or that another revision
+// supersede takes the place from a revision whose successor has it, or that another revision
 // of the candidate has come to later: of a candidate one revision is active in a stage.
 func (rs rules) supersede(r *revision) (StageDecision, bool) {
-	by := r.heir
+	by := r.successor
 	if by == "" && r.active() {
 		for _, other := range rs.w.otherRevisions(r) {
 			if other.active() && other.Stage == r.Stage && other.enteredSeq > r.enteredSeq {
@@ -360,7 +360,7 @@ func onTrial(s bundle.Stage) bool {
 // holdsUntil is until when a revision may stand where it does by what is known: the moment
 // that the first gate of its stage runs out by time alone, or the trust that its approvals
 // rest on, or that an incident was opened; zero for never. What is missing without having run out (a key
-// that was revoked, evidence that an heir did not bring, a policy that asks for more) may never have been
+// that was revoked, evidence that a successor did not bring, a policy that asks for more) may never have been
 // there, so the place has held for no time at all: until it was entered. It never is later
 // than the moment at which the plan stopped passing.
 func (rs rules) holdsUntil(r *revision, own *judged) time.Time {

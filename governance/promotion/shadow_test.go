@@ -180,8 +180,9 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	// The same packed again is no claim of its own, and looks at the days of its parent.
-	heir := p.submit(p.good(child(first, bundle.ChangeNonMaterial), version("1.0.1")), signature("packer"))
-	if s := p.state(heir).Shadow; s.PlayedRevisionID != first || s.Days != 1 || s.Claim != 1 {
+	successor := p.submit(p.good(child(first, bundle.ChangeNonMaterial), version("1.0.1")),
+		signature("packer"))
+	if s := p.state(successor).Shadow; s.PlayedRevisionID != first || s.Days != 1 || s.Claim != 1 {
 		t.Errorf("%+v", s)
 	}
 	other := p.submit(p.good(child(first, bundle.ChangeMaterial), func(b *bundle.Bundle) { b.Limits.MaxDailyLoss = "299" }), signature("packer"))
@@ -279,7 +280,8 @@ func TestComparedRuns(t *testing.T) {
 func TestCheckShadow(t *testing.T) {
 	p := shadowed(t)
 	id := p.submit(p.good(), signature("packer"))
-	heir := p.submit(p.good(child(id, bundle.ChangeNonMaterial), version("1.0.1")), signature("packer"))
+	successor := p.submit(p.good(child(id, bundle.ChangeNonMaterial), version("1.0.1")),
+		signature("packer"))
 	p.now = p.now.Add(5 * day)
 	first, _ := bundle.Day("2026-11-21")
 	good := shadow(bundle.SourceImport, days(first, 0.01, 0.02)).predicate.(bundle.Shadow)
@@ -292,7 +294,7 @@ func TestCheckShadow(t *testing.T) {
 	}{
 		bundle.ReasonUnknown:     {"cr-0", func(*bundle.Shadow) {}},
 		bundle.ReasonOtherMarket: {id, func(s *bundle.Shadow) { s.Symbols = []string{"ETH/USDT"} }},
-		bundle.ReasonPlayed:      {heir, func(*bundle.Shadow) {}},
+		bundle.ReasonPlayed:      {successor, func(*bundle.Shadow) {}},
 		bundle.ReasonOrder:       {id, func(s *bundle.Shadow) { s.Days = s.Days[1:] }},
 		bundle.ReasonAhead:       {id, func(s *bundle.Shadow) { s.Days = days(first, same(5, 0)...) }},
 	} {
@@ -304,7 +306,7 @@ func TestCheckShadow(t *testing.T) {
 	}
 	// Whoever owns, asked for or packed it does not say what it did, also of a copy by others.
 	for _, by := range []string{"packer", "PACKER", "owner@example.com", "requester@example.com"} {
-		for _, of := range []string{id, heir} {
+		for _, of := range []string{id, successor} {
 			if !bundle.Among(promotion.Interested(p.w, of), by) {
 				t.Errorf("%s may state the days of %s", by, of)
 			}

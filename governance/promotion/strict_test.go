@@ -185,13 +185,14 @@ func TestALogOfEarlierRules(t *testing.T) {
 	p.stands(id, "live/active")
 }
 
-// TestAnHeirIsReadFirst: what nobody has read takes no place.
-func TestAnHeirIsReadFirst(t *testing.T) {
+// TestASuccessorIsReadFirst: what nobody has read takes no place.
+func TestASuccessorIsReadFirst(t *testing.T) {
 	p := strict(t)
 	parent := p.canary()
 	p.reads = false
-	heir := p.submit(p.proven(child(parent, bundle.ChangeNonMaterial), version("1.0.1")), signature("packer"))
-	p.stands(heir, "research/pending")
+	successor := p.submit(p.proven(child(parent, bundle.ChangeNonMaterial), version("1.0.1")),
+		signature("packer"))
+	p.stands(successor, "research/pending")
 	p.stands(parent, "canary/eligible")
 }
 

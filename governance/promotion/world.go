@@ -86,11 +86,12 @@ type deployable struct {
 // incident is the state of an incident, by the order of the signers' clocks.
 type incident struct {
 	id             string
-	opened, closed *said
+	opened, closed *recorded
 	critical       bool // the last opening was
 }
 
-type said struct {
+// recorded is who has signed something, and when.
+type recorded struct {
 	By
 	seq    int64
 	at     time.Time // of the log
@@ -99,7 +100,7 @@ type said struct {
 }
 
 // after reports whether s was made after o.
-func (s *said) after(o *said) bool {
+func (s *recorded) after(o *recorded) bool {
 	return o == nil || s.made.After(o.made) || s.made.Equal(o.made) && s.seq > o.seq
 }
 
@@ -377,7 +378,7 @@ type standing struct {
 	enteredSeq int64
 	entered    map[bundle.Stage]time.Time
 	stop       *stop
-	heir       string    // the revision that inherited its place
+	successor  string    // the revision that inherited its place
 	from       *revision // the one that it inherited its own from
 	// grants are the approvals that its place rests on, approvedBy those who gave them to
 	// what runs now: who agreed to another plugin did not agree to this one.
@@ -409,7 +410,7 @@ type submission struct {
 
 // signature is a signature of some of the revision's files.
 type signature struct {
-	said
+	recorded
 	files []string
 }
 

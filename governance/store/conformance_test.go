@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/sqlite"
 	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
@@ -218,21 +219,14 @@ func rowsOf(t *testing.T, at store.Place, table string) string {
 	slices.Sort(names) // as the databases list them does not count
 	db := connect(t, at)
 	defer db.Close()
-	rows, err := db.Query("SELECT " + strings.Join(names, ", ") + " FROM " + table)
+	var lines []string
+	err := sqlite.Query(t.Context(), db, func(scan sqlite.Scanner) error {
+		values, err := sqlite.ScanRow(scan, len(names))
+		lines = append(lines, fmt.Sprintf("%T %v", values[0], values))
+		return err
+	}, "SELECT "+strings.Join(names, ", ")+" FROM "+table)
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer rows.Close()
-	var lines []string
-	for rows.Next() {
-		values, into := make([]any, len(names)), make([]any, len(names))
-		for i := range values {
-			into[i] = &values[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, fmt.Sprintf("%T %v", values[0], values))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

@@ -21,6 +21,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/sqlite"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -150,30 +151,12 @@ func readChunks(
 }
 
 func readRows(ctx context.Context, db *sql.DB, from, until int64) (rows []*row, err error) {
-	err = query(ctx, db, func(scan scanner) error {
+	err = sqlite.Query(ctx, db, func(scan sqlite.Scanner) error {
 		r := &row{}
 		rows = append(rows, r)
 		return r.scan(scan)
 	}, rowsQuery, from, until)
 	return rows, err
-}
-
-// scanner reads the columns of the row at hand.
-type scanner = func(into ...any) error
-
-// query goes through the rows of a query. An error of each ends it, and is its own.
-func query(ctx context.Context, db *sql.DB, each func(scanner) error, text string, args ...any) error {
-	rows, err := db.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := each(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // eachRow works on all processors.
@@ -288,7 +271,7 @@ type checkpointRow struct {
 
 func readProofs(ctx context.Context, db *sql.DB, from, until int64) (*proofs, error) {
 	p := &proofs{nodes: map[int64][]byte{}, checkpoints: map[int64]checkpointRow{}}
-	err := query(ctx, db, func(scan scanner) error {
+	err := sqlite.Query(ctx, db, func(scan sqlite.Scanner) error {
 		var idx int64
 		var hash []byte
 		err := scan(&idx, &hash)
@@ -299,7 +282,7 @@ func readProofs(ctx context.Context, db *sql.DB, from, until int64) (*proofs, er
 	if err != nil {
 		return nil, err
 	}
-	return p, query(ctx, db, func(scan scanner) error {
+	return p, sqlite.Query(ctx, db, func(scan sqlite.Scanner) error {
 		var size int64
 		var c checkpointRow
 		err := scan(&size, &c.root, &c.note, &c.createdAt)
@@ -402,7 +385,7 @@ l.recorded_at,
 FROM ledger l LEFT JOIN submissions s ON s.seq = l.seq LEFT JOIN attestations a ON a.seq = l.seq
 WHERE l.seq >= ? AND l.seq < ? ORDER BY l.seq`
 
-func (r *row) scan(scan scanner) error {
+func (r *row) scan(scan sqlite.Scanner) error {
 	return scan(&r.seq, &r.kind, &r.subjectType, &r.subjectID, &r.payload, &r.signature, &r.leaf,
 		&r.recordedAt, &r.fileSHA, &r.submissionID, &r.body, &r.paeSHA, &r.keyID, &r.envelope)
 }

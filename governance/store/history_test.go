@@ -71,7 +71,7 @@ func newcomer(p *planetest.Plane, r *rand.Rand, docs []*bundle.Document) *bundle
 }
 
 // anything is some statement about a bundle, which may be refused.
-func anything(t *testing.T, p *planetest.Plane, r *rand.Rand, doc *bundle.Document) []planetest.Said {
+func anything(t *testing.T, p *planetest.Plane, r *rand.Rand, doc *bundle.Document) []planetest.Statement {
 	t.Helper()
 	now := p.Now()
 	c := planetest.Common(doc, now)
@@ -87,26 +87,26 @@ func anything(t *testing.T, p *planetest.Plane, r *rand.Rand, doc *bundle.Docume
 	if a, err := p.Get("/promotion-state/candidate_revision/" + id); err == nil && a.Status == 200 {
 		_ = a.Decode(&state)
 	}
-	two := func(kind string, predicate func(role string) any) []planetest.Said {
-		return []planetest.Said{{By: "rita", Type: kind, Predicate: predicate("risk")},
+	two := func(kind string, predicate func(role string) any) []planetest.Statement {
+		return []planetest.Statement{{By: "rita", Type: kind, Predicate: predicate("risk")},
 			{By: "anna", Type: kind, Predicate: predicate("approver")}}
 	}
 	switch r.IntN(11) {
 	case 0:
-		return []planetest.Said{{By: "host", Type: bundle.TypeSuspension,
+		return []planetest.Statement{{By: "host", Type: bundle.TypeSuspension,
 			Predicate: bundle.Suspension{Common: c, Kill: r.IntN(2) == 0}}}
 	case 1:
-		return []planetest.Said{{By: "otto", Type: bundle.TypeSuspension,
+		return []planetest.Statement{{By: "otto", Type: bundle.TypeSuspension,
 			Predicate: bundle.Suspension{Common: c, ToStage: bundle.Paper}}}
 	case 2:
-		return []planetest.Said{{By: "otto", Type: bundle.TypeIncident,
+		return []planetest.Statement{{By: "otto", Type: bundle.TypeIncident,
 			Predicate: bundle.Incident{Common: c, IncidentID: "i", Event: "open", Severity: "critical"}}}
 	case 3:
-		return []planetest.Said{{By: "otto", Type: bundle.TypeIncident,
+		return []planetest.Statement{{By: "otto", Type: bundle.TypeIncident,
 			Predicate: bundle.Incident{Common: c, IncidentID: "i", Event: "close"}}}
 	case 4:
 		if r.IntN(4) == 0 {
-			return []planetest.Said{{By: "anna", Type: bundle.TypeRejection,
+			return []planetest.Statement{{By: "anna", Type: bundle.TypeRejection,
 				Predicate: bundle.Ending{Common: c}}}
 		}
 		return nil
@@ -129,10 +129,10 @@ func anything(t *testing.T, p *planetest.Plane, r *rand.Rand, doc *bundle.Docume
 	case 8:
 		d := planetest.Drill(doc, now, []string{"pass", "pass", "fail"}[r.IntN(3)])
 		d.Common = c
-		return []planetest.Said{{By: "otto", Type: bundle.TypeDrill, Predicate: d}}
+		return []planetest.Statement{{By: "otto", Type: bundle.TypeDrill, Predicate: d}}
 	case 9:
-		return []planetest.Said{{By: "replayer", Type: bundle.TypeReplay,
+		return []planetest.Statement{{By: "replayer", Type: bundle.TypeReplay,
 			Predicate: planetest.Replay(doc, now)}}
 	}
-	return []planetest.Said{planetest.Signed()}
+	return []planetest.Statement{planetest.Signed()}
 }

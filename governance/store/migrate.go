@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/sqlite"
 )
 
 // truth are the tables that are the truth or prove it, in an order in which they can be filled.
@@ -127,8 +128,8 @@ func openEmpty(ctx context.Context, at Place) (database, error) {
 func copyTable(ctx context.Context, from *sql.DB, to *sql.Tx, t table) error {
 	const most = 100 // rows in memory
 	var rows [][]any
-	err := query(ctx, from, func(scan scanner) error {
-		row, err := scanRow(scan, len(t.columns))
+	err := sqlite.Query(ctx, from, func(scan sqlite.Scanner) error {
+		row, err := sqlite.ScanRow(scan, len(t.columns))
 		if err != nil {
 			return err
 		}

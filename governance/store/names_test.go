@@ -50,7 +50,7 @@ func TestEarlierNames(t *testing.T) {
 	}
 	before := p.Store.Size()
 	doc := planetest.Good(planetest.Start)
-	if a, err := p.Submit(doc, planetest.Said{By: "anna", Type: bundle.TypeRejection,
+	if a, err := p.Submit(doc, planetest.Statement{By: "anna", Type: bundle.TypeRejection,
 		Predicate: bundle.Ending{Common: planetest.Common(doc, planetest.Start)}}); err != nil ||
 		a.Status != 201 {
 		t.Fatalf("%v %s", err, a.Body)

@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/sqlite"
 )
 
 // ErrNotFound reports that the log has no such thing.
@@ -79,7 +80,7 @@ type FactName struct {
 
 // FactNames are the facts of an entry.
 func (s *Store) FactNames(ctx context.Context, seq int64) (list []FactName, err error) {
-	err = query(ctx, s.db.Read(), func(scan scanner) error {
+	err = sqlite.Query(ctx, s.db.Read(), func(scan sqlite.Scanner) error {
 		var f FactName
 		err := scan(&f.Seq, &f.Type, &f.ID, &f.Run)
 		list = append(list, f)
@@ -136,7 +137,7 @@ func (a *Audit) Compare(ctx context.Context) (different []string, err error) {
 
 // Entries are all entries in their order.
 func (a *Audit) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
-	return sequence(ctx, a.s.db.Read(), func(scan scanner) (ledger.Entry, error) {
+	return sequence(ctx, a.s.db.Read(), func(scan sqlite.Scanner) (ledger.Entry, error) {
 		e := ledger.Entry{PayloadType: bundle.PayloadInToto}
 		err := scan(&e.Payload, &e.Signature)
 		return e, err
@@ -145,7 +146,7 @@ func (a *Audit) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 
 // Notes are all checkpoints in their order.
 func (a *Audit) Notes(ctx context.Context) iter.Seq2[string, error] {
-	return sequence(ctx, a.s.db.Read(), func(scan scanner) (note string, err error) {
+	return sequence(ctx, a.s.db.Read(), func(scan sqlite.Scanner) (note string, err error) {
 		err = scan(&note)
 		return note, err
 	}, `SELECT note FROM checkpoints ORDER BY size`)
@@ -155,10 +156,10 @@ func (a *Audit) Notes(ctx context.Context) iter.Seq2[string, error] {
 var errEnough = errors.New("enough")
 
 // sequence is what the rows of a query hold. An error is the last pair.
-func sequence[T any](ctx context.Context, db *sql.DB, read func(scanner) (T, error), text string) iter.Seq2[T,
-	error] {
+func sequence[T any](ctx context.Context, db *sql.DB, read func(sqlite.Scanner) (T, error),
+	text string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		err := query(ctx, db, func(scan scanner) error {
+		err := sqlite.Query(ctx, db, func(scan sqlite.Scanner) error {
 			v, err := read(scan)
 			if err == nil && !yield(v, nil) {
 				err = errEnough

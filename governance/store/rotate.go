@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/sqlite"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -41,7 +42,7 @@ func (s *Store) readRing(ctx context.Context, meta map[string]string) (ledger.Ri
 		return nil, bad(err)
 	}
 	ring := ledger.Ring{{Statement: key, Log: log}}
-	err = query(ctx, s.db.Read(), func(scan scanner) error {
+	err = sqlite.Query(ctx, s.db.Read(), func(scan sqlite.Scanner) error {
 		var seq int64
 		var payload []byte
 		if err := scan(&seq, &payload); err != nil {

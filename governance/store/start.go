@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/postgres"
+	"github.com/assay-run/assay/host/base/sqlite"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -93,7 +94,7 @@ func (s *Store) identify(ctx context.Context) error {
 
 func readMeta(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	meta := map[string]string{}
-	return meta, query(ctx, db, func(scan scanner) error {
+	return meta, sqlite.Query(ctx, db, func(scan sqlite.Scanner) error {
 		var k, v string
 		err := scan(&k, &v)
 		meta[k] = v
@@ -344,7 +345,7 @@ func (f *factReader) observe(facts [][]any) error {
 			f.add(fmt.Sprintf("facts: %d/%d is missing", want[0], want[1]))
 			continue
 		}
-		got, err := scanRow(f.rows.Scan, len(want))
+		got, err := sqlite.ScanRow(f.rows.Scan, len(want))
 		if err != nil {
 			return err
 		}
@@ -359,14 +360,6 @@ func (f *factReader) add(s string) {
 	if len(f.diff) < maxDifferences {
 		f.diff = append(f.diff, s)
 	}
-}
-
-func scanRow(scan scanner, n int) ([]any, error) {
-	got, into := make([]any, n), make([]any, n)
-	for i := range got {
-		into[i] = &got[i]
-	}
-	return got, scan(into...)
 }
 
 // compare derives everything and reports in which rows the projections differ from it.
@@ -398,8 +391,8 @@ func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*deriv
 
 func compareTable(ctx context.Context, db *sql.DB, t table, want [][]any, add func(string)) error {
 	n := 0
-	err := query(ctx, db, func(scan scanner) error {
-		got, err := scanRow(scan, len(t.columns))
+	err := sqlite.Query(ctx, db, func(scan sqlite.Scanner) error {
+		got, err := sqlite.ScanRow(scan, len(t.columns))
 		if err == nil && (n >= len(want) || !slices.Equal(got, want[n])) {
 			add(fmt.Sprintf("%s: %v differs", t.name, got[0]))
 		}

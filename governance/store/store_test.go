@@ -26,7 +26,7 @@ func filled(t *testing.T, h home) store.Place {
 		t.Fatal(err)
 	}
 	doc := planetest.Good(planetest.Start)
-	for _, said := range [][]planetest.Said{
+	for _, said := range [][]planetest.Statement{
 		{planetest.Signed()},
 		{{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, planetest.Start)}},
 	} {

@@ -293,7 +293,7 @@ func appendColumn(b []byte, values [][]byte) []byte {
 func appendTimes(b []byte, values [][]byte) ([]byte, bool) {
 	var reads clockReader
 	var writes clockWriter
-	var room [32]byte
+	var buf [32]byte
 	before := market.Time(0)
 	for i, v := range values {
 		if i > 0 && bytes.Equal(v, values[i-1]) {
@@ -301,7 +301,7 @@ func appendTimes(b []byte, values [][]byte) ([]byte, bool) {
 			continue
 		}
 		at, ok := reads.read(v)
-		if !ok || !bytes.Equal(writes.append(room[:0], at), v) {
+		if !ok || !bytes.Equal(writes.append(buf[:0], at), v) {
 			return b, false
 		}
 		b = binary.AppendVarint(b, int64(at-before))

@@ -71,9 +71,9 @@ func (d *decisionsReader) next() {
 		return
 	}
 	shapes := make([]*shape, d.count(lines))
-	room := maxBlockText + maxLineText
+	budget := maxBlockText + maxLineText
 	for i := range shapes {
-		shapes[i] = &shape{text: d.field(&room)}
+		shapes[i] = &shape{text: d.field(&budget)}
 		shapes[i].columns = make([][][]byte, bytes.Count(shapes[i].text, []byte{slot}))
 	}
 	order, uses := make([]int, lines), make([]int, len(shapes))
@@ -86,16 +86,16 @@ func (d *decisionsReader) next() {
 		}
 		uses[order[i]]++
 	}
-	room = maxBlockText + maxLineText
+	budget = maxBlockText + maxLineText
 	for i, s := range shapes {
 		if uses[i] == 0 {
 			d.fail("a shape has no line")
 		}
-		if room -= uses[i] * len(s.text); room < 0 {
+		if budget -= uses[i] * len(s.text); budget < 0 {
 			d.fail("a block is too large")
 		}
 		for k := range s.columns {
-			s.columns[k] = d.column(uses[i], &room)
+			s.columns[k] = d.column(uses[i], &budget)
 			if d.err != nil {
 				return
 			}
@@ -149,10 +149,10 @@ func unexpected(err error) error {
 	return err
 }
 
-// field reads a text, which takes of the room.
-func (d *decisionsReader) field(room *int) []byte {
-	n := d.count(*room)
-	*room -= n
+// field reads a text, which draws on the budget.
+func (d *decisionsReader) field(budget *int) []byte {
+	n := d.count(*budget)
+	*budget -= n
 	text := make([]byte, n)
 	if _, err := io.ReadFull(d.in, text); d.err == nil && err != nil {
 		d.fail("%w", unexpected(err))
@@ -160,8 +160,8 @@ func (d *decisionsReader) field(room *int) []byte {
 	return text
 }
 
-// column reads n values, which take of the room.
-func (d *decisionsReader) column(n int, room *int) [][]byte {
+// column reads n values, which draw on the budget.
+func (d *decisionsReader) column(n int, budget *int) [][]byte {
 	if d.err != nil {
 		return nil
 	}
@@ -174,11 +174,11 @@ func (d *decisionsReader) column(n int, room *int) [][]byte {
 	switch kind {
 	case columnText:
 		for i := range values {
-			values[i] = d.field(room)
+			values[i] = d.field(budget)
 		}
 	case columnSame:
-		v := d.field(room)
-		if *room -= (n - 1) * len(v); *room < 0 {
+		v := d.field(budget)
+		if *budget -= (n - 1) * len(v); *budget < 0 {
 			d.fail("a block is too large")
 			return nil
 		}
@@ -186,9 +186,9 @@ func (d *decisionsReader) column(n int, room *int) [][]byte {
 			values[i] = v
 		}
 	case columnTime:
-		d.times(values, room)
+		d.times(values, budget)
 	case columnCount:
-		d.counts(values, room)
+		d.counts(values, budget)
 	default:
 		d.fail("there is no column of kind %d", kind)
 	}
@@ -219,13 +219,13 @@ const (
 	lastTime  = 253_402_300_799_999
 )
 
-func (d *decisionsReader) times(values [][]byte, room *int) {
+func (d *decisionsReader) times(values [][]byte, budget *int) {
 	var clock clockWriter
 	at := int64(0)
 	for i := range values {
 		at = d.difference(at, firstTime, lastTime)
 		values[i] = clock.append(nil, market.Time(at))
-		if *room -= len(values[i]); *room < 0 || at == 0 {
+		if *budget -= len(values[i]); *budget < 0 || at == 0 {
 			d.fail("a block is too large, or a time is none")
 		}
 		if d.err != nil {
@@ -234,8 +234,8 @@ func (d *decisionsReader) times(values [][]byte, room *int) {
 	}
 }
 
-func (d *decisionsReader) counts(values [][]byte, room *int) {
-	prefix := d.field(room)
+func (d *decisionsReader) counts(values [][]byte, budget *int) {
+	prefix := d.field(budget)
 	width := d.count(maxDigits)
 	n := int64(0)
 	var digits [20]byte
@@ -247,7 +247,7 @@ func (d *decisionsReader) counts(values [][]byte, room *int) {
 			text = append(text, '0')
 		}
 		values[i] = append(text, number...)
-		if *room -= len(values[i]); *room < 0 {
+		if *budget -= len(values[i]); *budget < 0 {
 			d.fail("a block is too large")
 		}
 		if d.err != nil {

@@ -151,10 +151,6 @@ func (r *Request) TrialKey() (string, error) {
 	})
 }
 
-func engineRef(sha256 string) EngineRef {
-	return EngineRef{SHA256: sha256, Metrics: metric.Semantics, Statistics: StatisticsVersion}
-}
-
 // FullSplitID is the one split of a run that is not split: all of its window.
 const FullSplitID = "full"
 
@@ -343,7 +339,9 @@ func (m Manifest) Complete() (Manifest, error) {
 	m.Strategy.Slug = cmp.Or(m.Strategy.Slug, r.StrategyName)
 	m.Data = append([]Dataset{}, m.Data...)
 	r.Inputs = Inputs{
-		Data: []DataRef{}, PluginSHA256: m.Plugin.SHA256, Engine: engineRef(m.Engine.SHA256),
+		Data: []DataRef{}, PluginSHA256: m.Plugin.SHA256,
+		Engine: EngineRef{SHA256: m.Engine.SHA256, Metrics: metric.Semantics,
+			Statistics: StatisticsVersion},
 		ProtocolVersion: m.Plugin.ProtocolVersion,
 	}
 	for i := range m.Data {

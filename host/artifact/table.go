@@ -229,8 +229,8 @@ func appendNumber(b []byte, x float64) []byte {
 	if x == 0 {
 		return append(b, '0')
 	}
-	var room [32]byte
-	e := strconv.AppendFloat(room[:0], math.Abs(x), 'e', digits12-1, 64) // d.ddddddddddde+dd
+	var buf [32]byte
+	e := strconv.AppendFloat(buf[:0], math.Abs(x), 'e', digits12-1, 64) // d.ddddddddddde+dd
 	digits := e[:digits12+1]
 	digits[1] = digits[0]
 	digits = digits[1:]

@@ -80,7 +80,7 @@ func (c *Catalog) start(
 ) (*Process, error) {
 	if o.Stderr == nil {
 		log := c.log.With("strategy", name)
-		o.Stderr = func(line string) { log.Debug("plugin says", "line", line) }
+		o.Stderr = func(line string) { log.Debug("plugin output", "line", line) }
 	}
 	l := proc.Launch{
 		Role: &role, Program: program, Timeout: timeout, Plain: o.Plain, Sessions: o.Sessions,

@@ -59,9 +59,9 @@ func (c *SteadyClock) SetOffset(offset time.Duration) {
 // clockGrain is what two measures of one clock may differ by besides the way of the answer.
 const clockGrain = 20 * time.Millisecond
 
-// Hear takes the venue's time as it was told between asked and now. Told is the offset that was known last;
+// Observe takes the venue's time as it came between asked and now. Told is the offset that was known last;
 // it returns the one that is known now. What lies within the way of the answer is nothing new.
-func (c *SteadyClock) Hear(venue market.Time, asked time.Time, told time.Duration) time.Duration {
+func (c *SteadyClock) Observe(venue market.Time, asked time.Time, told time.Duration) time.Duration {
 	way := time.Since(asked) / 2
 	at, within := asked.Add(way), way+clockGrain
 	if off := time.Duration(venue-c.At(at)) * time.Millisecond; off.Abs() > within {

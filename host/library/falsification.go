@@ -39,11 +39,11 @@ func (l *Library) tell(text json.RawMessage, number int, again string) (map[stri
 	shown["number"], shown["repeat"] = number, again+t.ID
 	shown["value"], shown["bound"] = t.Statistic.Value, t.Statistic.Threshold
 	if l.lab != nil {
-		said, err := l.lab.Say(text)
+		sentence, err := l.lab.Sentence(text)
 		if err != nil {
 			return nil, false, err
 		}
-		shown["sentence"] = said
+		shown["sentence"] = sentence
 	}
 	return shown, t.Verdict == "fail", nil
 }

@@ -15,8 +15,8 @@ type worded struct{}
 // Places implements Lab.
 func (worded) Places(context.Context, []string) (map[string]*registry.Place, error) { return nil, nil }
 
-// Say implements Lab.
-func (worded) Say(test json.RawMessage) (string, error) {
+// Sentence implements Lab.
+func (worded) Sentence(test json.RawMessage) (string, error) {
 	var t struct{ ID string }
 	err := json.Unmarshal(test, &t)
 	return "about " + t.ID, err

@@ -28,8 +28,8 @@ import (
 type Lab interface {
 	// Places counts the trials among which runs were found; runs that are no trial are left out.
 	Places(ctx context.Context, runIDs []string) (map[string]*registry.Place, error)
-	// Say words a test of falsify/summary.json, whatever its verdict.
-	Say(test json.RawMessage) (string, error)
+	// Sentence words a test of falsify/summary.json, whatever its verdict.
+	Sentence(test json.RawMessage) (string, error)
 }
 
 // Library reads runs. It may be used by several goroutines.

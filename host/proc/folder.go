@@ -90,7 +90,7 @@ func ownPrivate(path string) error {
 	return nil
 }
 
-// remove removes the folder, and with the last one of the process the room. A second call
+// remove removes the folder, and with the last one of the process their parent. A second call
 // does nothing.
 func (f *socketFolder) remove() {
 	f.once.Do(func() {

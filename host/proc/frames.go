@@ -38,7 +38,7 @@ func (s Store) launchBundle(ctx context.Context, l Launch) (*Plugin, error) {
 	}
 	defer program.Close()
 	if why := sandbox.Unwalled(l.Config.Sandbox, false); l.Sessions && why != "" {
-		return nil, apart(why)
+		return nil, needsOwnProcess(why)
 	}
 	folder, err := newSocketFolder()
 	if err != nil {
@@ -55,7 +55,7 @@ func (s Store) launchBundle(ctx context.Context, l Launch) (*Plugin, error) {
 		if why := r.child().level.LacksAny(sandbox.PartPID, sandbox.PartRoot); why != "" {
 			stop()
 			p.Discard()
-			return nil, apart(why)
+			return nil, needsOwnProcess(why)
 		}
 	}
 	if err == nil {
@@ -75,8 +75,9 @@ func (s Store) launchBundle(ctx context.Context, l Launch) (*Plugin, error) {
 	return nil, l.explain(r, err, limited.Err() != nil)
 }
 
-// apart refuses a process that plays more than one run: what a play leaves behind could not be found.
-func apart(why string) error {
+// needsOwnProcess refuses a process that plays more than one run: what a play leaves behind could not be
+// found.
+func needsOwnProcess(why string) error {
 	return &LaunchError{*Faultf(CodeSandboxUnavailable, "each run needs a process of its own: %s", why),
 		[]string{}}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/host/base/postgres"
+	"github.com/assay-run/assay/host/base/sqlite"
 )
 
 // table is one of the registry's tables: in which order its rows stand, and what they have.
@@ -111,18 +112,10 @@ func openPlace(ctx context.Context, place string) (database, error) {
 }
 
 // rows calls use with each row of the table, one at a time: payloads are large.
-func (t table) rows(ctx context.Context, tx *sql.Tx, use func(row []any) error) (err error) {
-	rows, err := tx.QueryContext(ctx, t.selection())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		row, into := make([]any, len(t.columns)), make([]any, len(t.columns))
-		for i := range row {
-			into[i] = &row[i]
-		}
-		if err := rows.Scan(into...); err != nil {
+func (t table) rows(ctx context.Context, tx *sql.Tx, use func(row []any) error) error {
+	return sqlite.Query(ctx, tx, func(scan sqlite.Scanner) error {
+		row, err := sqlite.ScanRow(scan, len(t.columns))
+		if err != nil {
 			return err
 		}
 		for i, value := range row {
@@ -131,11 +124,8 @@ func (t table) rows(ctx context.Context, tx *sql.Tx, use func(row []any) error) 
 				row[i] = append([]byte{}, b...)
 			}
 		}
-		if err := use(row); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return use(row)
+	}, t.selection())
 }
 
 func (t table) selection() string {

@@ -303,27 +303,19 @@ func (r *Registry) GetRequest(ctx context.Context, requestHash string) (Request,
 	return q, err
 }
 
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // collect reads every row of a query into the fields of a value each.
-func collect[T any](ctx context.Context, q querier, fields func(*T) []any, query string,
+func collect[T any](ctx context.Context, q sqlite.Querier, fields func(*T) []any, query string,
 	args ...any) (list []T, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
+	err = sqlite.Query(ctx, q, func(scan sqlite.Scanner) error {
+		var v T
+		err := scan(fields(&v)...)
+		list = append(list, v)
+		return err
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var v T
-		if err := rows.Scan(fields(&v)...); err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
 // exec returns a transaction of one statement.

@@ -82,9 +82,9 @@ func (l *limited) fit(in market.Intent) market.Intent {
 		return in
 	}
 	symbol := l.symbol(&in)
-	room := sim.Float(l.guard.Headroom(symbol, l.account(), l.pending[symbol], l.all))
-	if room > 0 && room < want {
-		in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: room}
+	headroom := sim.Float(l.guard.Headroom(symbol, l.account(), l.pending[symbol], l.all))
+	if headroom > 0 && headroom < want {
+		in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: headroom}
 	}
 	return in
 }

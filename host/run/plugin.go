@@ -243,9 +243,9 @@ func (p *Plugin) askPlace(f *artifact.Failure) {
 		if m.GetFailed() == nil {
 			continue // an answer that comes too late
 		}
-		if said, err := wire.FailureFromProto(m.GetFailed()); err == nil {
-			f.Message += ": " + said.Message
-			f.Data = map[string]any{"step": said.Step, "stack": said.Stack}
+		if failure, err := wire.FailureFromProto(m.GetFailed()); err == nil {
+			f.Message += ": " + failure.Message
+			f.Data = map[string]any{"step": failure.Step, "stack": failure.Stack}
 		}
 		return
 	}

@@ -110,13 +110,13 @@ func roomy[T any](r *Record, size int64, list []T) []T {
 	if n < cap(list) {
 		return list
 	}
-	room := max(1024, 2*n)
+	capacity := max(1024, 2*n)
 	if done := len(r.curve.Time); done > 0 && done <= r.steps && n > 0 {
 		whole := n * r.steps / done
-		room = min(max(n+n/4, whole+whole/16), mostGrowth*n)
+		capacity = min(max(n+n/4, whole+whole/16), mostGrowth*n)
 	}
-	r.memory.add(size * int64(room-cap(list)))
-	return append(make([]T, 0, room), list...)
+	r.memory.add(size * int64(capacity-cap(list)))
+	return append(make([]T, 0, capacity), list...)
 }
 
 // mostGrowth bounds what a burst of orders takes.

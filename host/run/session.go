@@ -18,13 +18,13 @@ import (
 // process has no code of the author, and plays in copies of itself. Whoever uses a Session must
 // look whether results depend on it, by plays of the same kind in processes of their own.
 type Session struct {
-	proc    *catalog.Process
-	folder  *candle.Folder // nil for a bundle, which is sent its candles
-	forks   bool           // plays bundles alone, and keeps no candles
-	apart   string         // SHA-256 of a bundle that can only be played in processes of its own
-	sha256  string         // of the program
-	options catalog.LaunchOptions
-	candles map[string]*candlefile.File // the host's own, by their hash
+	proc     *catalog.Process
+	folder   *candle.Folder // nil for a bundle, which is sent its candles
+	forks    bool           // plays bundles alone, and keeps no candles
+	unshared string         // SHA-256 of a bundle that can only be played in processes of its own
+	sha256   string         // of the program
+	options  catalog.LaunchOptions
+	candles  map[string]*candlefile.File // the host's own, by their hash
 }
 
 // open opens stored candles: once for all plays of a session that keeps them. Else release closes them.
@@ -53,7 +53,7 @@ func (s *Session) open(store *candle.Store, d candle.Dataset) (_ *market.Series,
 
 // takes reports whether the session can play a strategy.
 func (s *Session) takes(strategy *catalog.Strategy) bool {
-	return s != nil && strategy.Sessions && !strategy.Debug && s.apart != strategy.SHA256 &&
+	return s != nil && strategy.Sessions && !strategy.Debug && s.unshared != strategy.SHA256 &&
 		(strategy.Program().Bundle || !s.forks)
 }
 
@@ -63,13 +63,13 @@ func (s *Session) launch(ctx context.Context, l *Launcher, p *plan, data *runDat
 	same := s.sha256 == p.Strategy.SHA256 && s.options.Procs == o.Procs && s.options.Cores == o.Cores
 	bundled := p.Strategy.Program().Bundle
 	if same && bundled && s.proc != nil && !s.alive() && s.proc.ExitCode() == 0 { // a play has left something
-		s.apart = p.Strategy.SHA256
+		s.unshared = p.Strategy.SHA256
 		return Launch(ctx, l.Catalog, p.Strategy, o)
 	}
 	if !same || !s.alive() || bundled && s.proc.Renew(ctx) != nil {
 		if err := s.restart(ctx, l, p, o); err != nil {
 			if bundled {
-				s.apart = p.Strategy.SHA256
+				s.unshared = p.Strategy.SHA256
 			}
 			return nil, err
 		}

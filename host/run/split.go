@@ -293,7 +293,7 @@ func (d *runData) calendar() string {
 	return metric.CalendarWeekdays
 }
 
-// newestCandles are those of the last steps up to the scene's.
+// newestCandles are those of the last steps up to the snapshot's.
 func (d *runData) newestCandles(s *Snapshot, n int) {
 	step := int64(0)
 	for b := range steps(mapSources(d.sources, (*source).run)) {

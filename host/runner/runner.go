@@ -466,9 +466,9 @@ func (r *Runner) controlEnded(c Command) (Snapshot, error) {
 	return Snapshot{}, newError(NoAlarm, now, nil)
 }
 
-// pictureTimeout bounds how long a finished execution may take to return what it has
+// snapshotTimeout bounds how long a finished execution may take to return what it has
 // produced: one that panicked or hangs may hold its own locks.
-const pictureTimeout = 2 * time.Second
+const snapshotTimeout = 2 * time.Second
 
 // panicError is a panic of an execution or a recorder. Only its type and stack are
 // kept: the value may hold a secret.
@@ -504,7 +504,7 @@ func finalResults(exec Execution) (Progress, *artifact.Results, bool) {
 		}
 		answers <- a
 	}()
-	timer := time.NewTimer(pictureTimeout)
+	timer := time.NewTimer(snapshotTimeout)
 	defer timer.Stop()
 	select {
 	case a := <-answers:

@@ -328,9 +328,9 @@ func TestCounters(t *testing.T) {
 }
 
 // TestDoubtfulNumbersAreWarnings: what makes numbers doubtful is in the results and in what is kept of them,
-// and the execution's own picture stays as it was.
+// and the execution's own snapshot stays as it was.
 func TestDoubtfulNumbersAreWarnings(t *testing.T) {
-	picture := &artifact.Results{
+	snapshot := &artifact.Results{
 		InitialCash: "10000", FinalValue: "1",
 		Equity:   artifact.EquityCurve{Time: []market.Time{0}, Equity: []float64{1}},
 		Warnings: append(make([]artifact.Note, 0, 4), artifact.Note{Code: "WINDOW_CLIPPED"}),
@@ -340,14 +340,14 @@ func TestDoubtfulNumbersAreWarnings(t *testing.T) {
 		kept = e.Results.Warnings
 		return Kept{}, nil
 	}}})
-	mustStart(t, r, &fakeExec{results: func() *artifact.Results { return picture }})
+	mustStart(t, r, &fakeExec{results: func() *artifact.Results { return snapshot }})
 	waitFor(t, r, "completed")
 	rep, err := r.Results()
 	if err != nil || len(kept) != 2 || kept[1].Code != artifact.EquityBelowHalf ||
 		!slices.Equal(rep.Results.Warnings, kept) {
 		t.Errorf("kept %v, results %v, %v", kept, rep.Results.Warnings, err)
 	}
-	if len(picture.Warnings) != 1 || picture.Warnings[:2][1].Code != "" {
-		t.Errorf("the execution's own: %v", picture.Warnings[:2])
+	if len(snapshot.Warnings) != 1 || snapshot.Warnings[:2][1].Code != "" {
+		t.Errorf("the execution's own: %v", snapshot.Warnings[:2])
 	}
 }

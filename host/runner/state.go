@@ -212,7 +212,7 @@ type Execution interface {
 	Run(ctx context.Context) Outcome
 	// Progress is cheap: it is called for every status request.
 	Progress() Progress
-	// Results is a consistent picture of everything up to now. Its slices are not written any more.
+	// Results is a consistent snapshot of everything up to now. Its slices are not written any more.
 	Results() *artifact.Results
 }
 

@@ -171,7 +171,7 @@ func (r *Runner) Detail() Report {
 }
 
 // Results returns the Report of a run that has ended, or of a paper or live run up to now: partial, its end
-// the moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
+// the moment of the snapshot. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
 func (r *Runner) Results() (Report, error) {
 	err := r.checkEvent(readResults, nil)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady &&

@@ -227,12 +227,12 @@ func sameBacktest(t *testing.T, backtests *run.Launcher, x *Execution, req runne
 	want, err2 := picture(b.Results(), b.(runner.Described))
 	if err != nil || err2 != nil || got != want {
 		t.Errorf("%s: %v %v; paper %x backtest %x\n%s", what, err, err2, sha256.Sum256([]byte(got)),
-			sha256.Sum256([]byte(want)), apart(got, want))
+			sha256.Sum256([]byte(want)), firstDifference(got, want))
 	}
 }
 
-// apart returns where two texts begin to differ.
-func apart(a, b string) string {
+// firstDifference returns where two texts begin to differ.
+func firstDifference(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++

@@ -156,7 +156,7 @@ func (l *Launcher) launch(ctx context.Context, runID string,
 		read, refusal = openInputs(l.opts.Inputs, &p)
 	}
 	x := (&Execution{
-		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, runID: runID,
+		log: l.opts.Logger.Named("trade").With("run_id", runID), clock: time.Now, opts: &l.opts, runID: runID,
 		setup: setup{plan: p, req: req, venue: venue, config: venue.Config, inputs: read}, gate: &run.Gate{},
 		phase: run.PhaseStarting,
 	}).withParts()

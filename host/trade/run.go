@@ -163,7 +163,7 @@ func (pp *paperRun) onBeat(ack exchange.Ack, asked time.Time) {
 	}
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	pp.run.link.Offset = pp.venueClock.Hear(ack.VenueTime, asked, pp.run.link.Offset)
+	pp.run.link.Offset = pp.venueClock.Observe(ack.VenueTime, asked, pp.run.link.Offset)
 }
 
 func (x *Execution) openRequest() exchange.OpenRequest {

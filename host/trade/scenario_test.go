@@ -91,23 +91,23 @@ func (p *played) request(mode string) runner.StartRequest {
 	return req
 }
 
-// keeper is a sim.Recorder that keeps fills.
-type keeper struct{ fills []market.Fill }
+// fillRecorder is a sim.Recorder that keeps fills.
+type fillRecorder struct{ fills []market.Fill }
 
 // Intent implements sim.Recorder.
-func (*keeper) Intent(int64, *market.Intent, market.Reason) {}
+func (*fillRecorder) Intent(int64, *market.Intent, market.Reason) {}
 
 // Order implements sim.Recorder.
-func (*keeper) Order(int64, *market.Order) {}
+func (*fillRecorder) Order(int64, *market.Order) {}
 
 // Fill implements sim.Recorder.
-func (k *keeper) Fill(_ int64, f *market.Fill) { k.fills = append(k.fills, *f) }
+func (r *fillRecorder) Fill(_ int64, f *market.Fill) { r.fills = append(r.fills, *f) }
 
 // Trade implements sim.Recorder.
-func (*keeper) Trade(int64, *market.Trade) {}
+func (*fillRecorder) Trade(int64, *market.Trade) {}
 
 // Equity implements sim.Recorder.
-func (*keeper) Equity(int64, *sim.Mark) {}
+func (*fillRecorder) Equity(int64, *sim.Mark) {}
 
 // exchanged returns what was bought and sold, in order, a line each.
 func exchanged(fills []market.Fill) string {
@@ -148,7 +148,7 @@ func TestScenariosOnPaper(t *testing.T) {
 }
 
 func (p *played) onPaper(t *testing.T, d *testHost) {
-	var want keeper
+	var want fillRecorder
 	e, err := p.Play(p.Config, &want)
 	if err != nil {
 		t.Fatal(err)
@@ -167,13 +167,13 @@ func (p *played) onPaper(t *testing.T, d *testHost) {
 	if o := x.Run(context.Background()); o.Failure != nil || o.Stopped {
 		t.Fatalf("%+v %+v", o, o.Failure)
 	}
-	if text := p.apart(x.Results(), e, want.fills); text != "" {
+	if text := p.compare(x.Results(), e, want.fills); text != "" {
 		t.Error(text)
 	}
 }
 
-// apart returns how a run differs from the simulator; "" where it does not.
-func (p *played) apart(r *artifact.Results, e *sim.Engine, fills []market.Fill) string {
+// compare returns how a run differs from the simulator; "" where it does not.
+func (p *played) compare(r *artifact.Results, e *sim.Engine, fills []market.Fill) string {
 	value, err := e.FinalValue()
 	if err != nil {
 		return err.Error()
@@ -285,7 +285,7 @@ func TestScenariosOnSim(t *testing.T) {
 
 // onSim plays the scenario and reports whether it came to what the simulator comes to.
 func (p *played) onSim(t *testing.T, d *testHost) bool {
-	var want keeper
+	var want fillRecorder
 	cfg := p.Config
 	var err error
 	cfg.DelayCandles, cfg.WorstPrice, cfg.PriceSteps = 0, false, nil
@@ -314,7 +314,7 @@ func (p *played) onSim(t *testing.T, d *testHost) bool {
 	if emulated != grouped {
 		t.Errorf("%s: an emulated OCO is among the assumptions: %t", p.name, emulated)
 	}
-	text := p.apart(x.Results(), e, want.fills)
+	text := p.compare(x.Results(), e, want.fills)
 	if text == "" {
 		return true
 	}

@@ -346,7 +346,7 @@ func TypeOf(f *artifact.Failure, trace Trace) string {
 	case SignalOf(f.PluginExitCode) != "":
 		return "signal " + SignalOf(f.PluginExitCode)
 	case f.PluginExitCode != nil:
-		return exitStatus(*f.PluginExitCode)
+		return "exit status " + strconv.Itoa(*f.PluginExitCode)
 	case text(f, "reason") != "":
 		return text(f, "reason")
 	}
@@ -444,5 +444,3 @@ func SignalOf(exitCode *int) string {
 	}
 	return "SIG" + strconv.Itoa(n)
 }
-
-func exitStatus(code int) string { return "exit status " + strconv.Itoa(code) }

@@ -85,11 +85,11 @@ func (s *Stage) play(ctx context.Context, t Take, mode run.Mode, limit time.Dura
 		return Played{}, context.Cause(ctx)
 	}
 	out := Played{Failure: outcome.Failure}
-	scene, err := x.Snapshot(MaxEvents)
+	snapshot, err := x.Snapshot(MaxEvents)
 	if err != nil {
 		return out, err
 	}
-	out.Snapshot = &scene
+	out.Snapshot = &snapshot
 	if lines != nil {
 		err = x.WriteDecisions(lines)
 	}

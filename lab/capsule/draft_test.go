@@ -68,11 +68,11 @@ func TestWhere(t *testing.T) {
 	}
 	index := func(i int64) *int64 { return &i }
 	for _, c := range []struct {
-		name  string
-		data  map[string]any
-		scene *run.Snapshot
-		phase Phase
-		index *int64
+		name     string
+		data     map[string]any
+		snapshot *run.Snapshot
+		phase    Phase
+		index    *int64
 	}{
 		{"not started", nil, nil, PhaseInit, nil},
 		{"before the first", nil, at(-1, nil), PhaseInit, nil},
@@ -86,7 +86,7 @@ func TestWhere(t *testing.T) {
 		{"the end", nil, at(99, func(s *run.Snapshot) { s.Over = true }), PhaseFinalize, index(49)},
 	} {
 		f := &artifact.Failure{Code: "STRATEGY_ERROR", Message: "panic: boom\nsecond line", Data: c.data}
-		out, err := (&Stage{}).draft(about(), Played{Failure: f, Snapshot: c.scene})
+		out, err := (&Stage{}).draft(about(), Played{Failure: f, Snapshot: c.snapshot})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -370,7 +370,7 @@ func (p *production) twice(ctx context.Context, r *Result) error {
 
 // repeat plays until two plays differ.
 func (p *production) repeat(ctx context.Context) (*Divergence, error) {
-	first, scene, err := p.decide(ctx, p.stage, p.take)
+	first, snapshot, err := p.decide(ctx, p.stage, p.take)
 	if err != nil {
 		return nil, err
 	}
@@ -380,7 +380,7 @@ func (p *production) repeat(ctx context.Context) (*Divergence, error) {
 			return nil, err
 		}
 		if d := Diverge(first, next); d != nil {
-			d.Step -= windowOf(scene)
+			d.Step -= windowOf(snapshot)
 			return d, nil
 		}
 	}
@@ -393,7 +393,7 @@ func (p *production) truncate(ctx context.Context) (*Divergence, error) {
 	if p.capsule.Where.CandleTime == 0 {
 		return nil, &MissingError{[]string{"the candle at which decisions differ"}}
 	}
-	whole, scene, err := p.decide(ctx, p.stage, p.take)
+	whole, snapshot, err := p.decide(ctx, p.stage, p.take)
 	if err != nil {
 		return nil, err
 	}
@@ -412,13 +412,13 @@ func (p *production) truncate(ctx context.Context) (*Divergence, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := windowOf(scene)
+	last := windowOf(snapshot)
 	if i := p.capsule.Where.CandleIndex; i != nil {
 		last += *i
 	}
 	d := Diverge(wanted(whole, last), wanted(cut, last))
 	if d != nil {
-		d.Step -= windowOf(scene)
+		d.Step -= windowOf(snapshot)
 	}
 	return d, nil
 }

@@ -513,9 +513,9 @@ func unranked(objective string, trials []*family.Trial) string {
 func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
 	head := []string{"RANK", "TRIAL"}
 	// An objective that every row has anyway needs no column of its own.
-	apart := !slices.Contains([]string{"total_return", "sharpe_ratio", "max_drawdown", "total_trades"},
+	other := !slices.Contains([]string{"total_return", "sharpe_ratio", "max_drawdown", "total_trades"},
 		s.Plan.Objective.Metric)
-	if apart {
+	if other {
 		head = append(head, strings.ToUpper(s.Plan.Objective.Metric))
 	}
 	rows := [][]string{append(head, "RETURN", "SHARPE", "MAX DRAWDOWN", "TRADES", "PLATEAU", "PARAMETERS")}
@@ -530,7 +530,7 @@ func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
 			break
 		}
 		row := []string{strconv.Itoa(t.Rank), "t" + strconv.Itoa(t.Index)}
-		if apart {
+		if other {
 			row = append(row, family.Number(t.Objective))
 		}
 		rows = append(rows,

@@ -232,12 +232,12 @@ func (w *walk) shadow(ctx context.Context) {
 	cmd := exec.CommandContext(ctx, program, "shadow", "--once", "--json", "--key", w.plane.SignKey,
 		"--control-url", w.result.Plane.URL, "--artifact-root", w.a.FindStateDir(), "--sandbox", "auto",
 		"--log-level", "error")
-	var text, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &said
+	var text, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &stderr
 	err = cmd.Run()
 	step, failed := w.readRound(text.Bytes())
 	if err != nil && len(failed) == 0 {
-		failed = []string{said.String()}
+		failed = []string{stderr.String()}
 	}
 	if len(failed) > 0 {
 		w.warnings = append(w.warnings, Warning{Code: "SHADOW_NOT_PLAYED", Message: "the days after the " +
@@ -351,8 +351,8 @@ func startPlane(ctx context.Context, a *App) (*localPlane, error) {
 	dir := filepath.Join(a.FindStateDir(), planeFolder)
 	cmd := exec.Command(program, "serve", "--policy", "solo", "--port", "0", "--log-level", "error",
 		"--state-dir", dir, "--artifact-root", a.FindStateDir())
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -386,7 +386,7 @@ func startPlane(ctx context.Context, a *App) (*localPlane, error) {
 	}
 	return nil, request.Errorf(codePlaneMissing,
 		"the control plane on %s did not start: %s (name one that runs with --control-url)",
-		dir, inOneLine(errors.New(said.String()))).With("flag", "--control-url")
+		dir, inOneLine(errors.New(stderr.String()))).With("flag", "--control-url")
 }
 
 // planePath is the program of the control plane: beside this one, else in PATH.

@@ -40,7 +40,7 @@ type fire struct {
 	dir, state, key, listen, store string
 	server, coordinator            *process
 	workers                        []*process
-	rooms                          []string
+	dirs                           []string
 }
 
 func underFire(t *testing.T, dir string, want map[string]string, trials int, seed uint64) {
@@ -55,7 +55,7 @@ func underFire(t *testing.T, dir string, want map[string]string, trials int, see
 	}
 	f.serve(t)
 	for range 2 {
-		f.rooms = append(f.rooms, t.TempDir())
+		f.dirs = append(f.dirs, t.TempDir())
 		f.workers = append(f.workers, nil)
 		f.work(t, len(f.workers)-1)
 	}
@@ -111,7 +111,7 @@ func (f *fire) serve(t *testing.T) {
 
 func (f *fire) work(t *testing.T, i int) {
 	for range 100 { // the server may be on its way
-		p := startWorker(t, f.rooms[i], f.url(), f.key)
+		p := startWorker(t, f.dirs[i], f.url(), f.key)
 		f.workers[i] = p
 		if f.says(t, p, "plays 1 trials") {
 			return
@@ -169,8 +169,8 @@ func (f *fire) nothingRuns(t *testing.T) {
 		links, _ := filepath.Glob("/proc/[0-9]*/exe")
 		for _, link := range links {
 			path, _ := os.Readlink(link)
-			for _, room := range append(f.rooms, f.state) {
-				if strings.HasPrefix(path, room) {
+			for _, dir := range append(f.dirs, f.state) {
+				if strings.HasPrefix(path, dir) {
 					left = append(left, link+" "+path)
 				}
 			}

@@ -134,11 +134,11 @@ func (p *Page) Bytes() ([]byte, error) {
 		Repeat: "lab falsify " + p.Strategy + " --run " + s.BaseRunID}
 	v.Verdict = page.Verdict{Class: string(s.Overall), Sentence: p.sentence()}
 	for _, t := range p.ordered() {
-		if said := tests.Current(t).Sentence(); said != "" {
+		if sentence := tests.Current(t).Sentence(); sentence != "" {
 			class := string(t.Shown())
 			v.Verdict.Points = append(
 				v.Verdict.Points,
-				page.Point{Class: class, Mark: page.Mark(class), Text: said},
+				page.Point{Class: class, Mark: page.Mark(class), Text: sentence},
 			)
 		}
 	}
@@ -164,15 +164,15 @@ func (p *Page) Bytes() ([]byte, error) {
 
 // sentence is the verdict for a reader who knows no battery.
 func (p *Page) sentence() string {
-	switch said := p.Summary.Conclusion(); p.Summary.Overall {
+	switch sentence := p.Summary.Conclusion(); p.Summary.Overall {
 	case judge.Fail:
-		return "This idea does not survive (" + said + ")."
+		return "This idea does not survive (" + sentence + ")."
 	case judge.Pass:
-		return "Nothing refuted it (" + said + ")."
+		return "Nothing refuted it (" + sentence + ")."
 	case judge.Inconclusive:
-		return "Nothing is shown either way (" + said + ")."
+		return "Nothing is shown either way (" + sentence + ")."
 	default:
-		return "Not everything was shown (" + said + ")."
+		return "Not everything was shown (" + sentence + ")."
 	}
 }
 

@@ -135,14 +135,14 @@ func (s *Summary) NotRun() (n int) {
 func (s *Summary) Sentences() []string {
 	var failed, warned, open []string
 	for _, t := range s.Tests {
-		switch said := tests.Current(t).Sentence(); {
-		case said == "":
+		switch sentence := tests.Current(t).Sentence(); {
+		case sentence == "":
 		case t.Shown() == judge.Fail:
-			failed = append(failed, said)
+			failed = append(failed, sentence)
 		case t.Shown() == judge.Warn:
-			warned = append(warned, said)
+			warned = append(warned, sentence)
 		default:
-			open = append(open, said)
+			open = append(open, sentence)
 		}
 	}
 	return slices.Concat(failed, warned, open)
@@ -152,8 +152,8 @@ func (s *Summary) Sentences() []string {
 func (s *Summary) Informs() []string {
 	var out []string
 	for _, t := range s.Tests {
-		if said := t.Informs(); said != "" {
-			out = append(out, said)
+		if sentence := t.Informs(); sentence != "" {
+			out = append(out, sentence)
 		}
 	}
 	return out
@@ -196,11 +196,11 @@ func (s *Summary) Print(w io.Writer) {
 	if n := s.NotRun(); n > 0 {
 		fmt.Fprintf(w, "%d not run\n", n)
 	}
-	for _, said := range s.Sentences() {
-		fmt.Fprintln(w, said)
+	for _, sentence := range s.Sentences() {
+		fmt.Fprintln(w, sentence)
 	}
-	for _, said := range s.Informs() {
-		fmt.Fprintln(w, "Informs: "+said)
+	for _, sentence := range s.Informs() {
+		fmt.Fprintln(w, "Informs: "+sentence)
 	}
 	for _, r := range s.listReasons() {
 		fmt.Fprintf(w, "%s: %s\n", r.Code, r.Message)

@@ -188,12 +188,12 @@ func (c *Collector) windows(context.Context) ([]Item, error) {
 			items = append(items, c.item(filepath.Join(dir, e.Name()), "made again when a run needs it"))
 		}
 	}
-	rooms, failed := c.rooms("data/windows/runs")
-	return append(items, rooms...), errors.Join(err, failed)
+	workdirs, failed := c.workdirs("data/windows/runs")
+	return append(items, workdirs...), errors.Join(err, failed)
 }
 
-// rooms are the working folders of killed processes.
-func (c *Collector) rooms(root string) ([]Item, error) {
+// workdirs are the working folders of killed processes.
+func (c *Collector) workdirs(root string) ([]Item, error) {
 	left, err := file.Abandoned(c.path(root))
 	var items []Item
 	for _, dir := range left {
@@ -409,11 +409,11 @@ func (c *Collector) spools(context.Context) ([]Item, error) {
 		}
 	}
 	for _, root := range []string{"tmp/falsify", "tmp/shadow"} {
-		rooms, err := c.rooms(root)
+		workdirs, err := c.workdirs(root)
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, rooms...)
+		items = append(items, workdirs...)
 	}
 	return items, nil
 }

@@ -47,8 +47,8 @@ func New(code Code) *Problem {
 	return &Problem{Code: code, Message: Lookup(code).Message}
 }
 
-// Say makes a problem with a message of its own.
-func Say(code Code, message string) *Problem {
+// WithMessage makes a problem with a message of its own.
+func WithMessage(code Code, message string) *Problem {
 	return &Problem{Code: code, Message: message}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // quick checks what differs from a commit, or the last commit if nothing differs: gofmt,
-// vet, the arrows between the rooms, and the short tests of what changed and what imports
+// vet, the arrows between the packages, and the short tests of what changed and what imports
 // it. Go keeps the results of tests whose inputs are the same.
 func (r *runner) quick(ctx context.Context) error {
 	root, err := output(ctx, "git", "rev-parse", "--show-toplevel")

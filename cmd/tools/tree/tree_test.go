@@ -19,8 +19,8 @@ import (
 
 const module = "github.com/assay-run/assay"
 
-// allowed maps a room to the rooms of this module that it may import; the longest
-// matching prefix counts. A room may always import what lies below itself, and every room
+// allowed maps a folder to the folders of this module that it may import; the longest
+// matching prefix counts. A folder may always import what lies below itself, and every folder
 // but those of the SDK and the strategies may import host/base, whose packages know no
 // domain. No arrow points up or sideways, and no program links host/hosttest.
 var allowed = []struct {

@@ -97,7 +97,7 @@ func (d *desk) entry() promotion.RegistryEntry {
 	return r.Entries[0]
 }
 
-func (d *desk) submit(said ...planetest.Said) string {
+func (d *desk) submit(said ...planetest.Statement) string {
 	d.t.Helper()
 	now := d.p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))

@@ -29,11 +29,11 @@ func TestWaivingWhatCannotBeWaived(t *testing.T) {
 func TestStoppingAParentSaysWhoHoldsThePlace(t *testing.T) {
 	d := newDesk(t)
 	parent := planetest.Good(d.p.Now())
-	heir := planetest.Good(d.p.Now(), planetest.Title("2"), func(b *bundle.Bundle) {
+	successor := planetest.Good(d.p.Now(), planetest.Title("2"), func(b *bundle.Bundle) {
 		b.Candidate.Lineage = bundle.Lineage{ParentRevisionID: &parent.Bundle.CandidateRevisionID,
 			ChangeClass: bundle.ChangeNonMaterial}
 	})
-	for _, doc := range []*bundle.Document{parent, heir} {
+	for _, doc := range []*bundle.Document{parent, successor} {
 		if a, err := d.p.Submit(doc, planetest.Signed()); err != nil || a.Status != 201 {
 			t.Fatal(a.Status, err)
 		}
@@ -41,8 +41,8 @@ func TestStoppingAParentSaysWhoHoldsThePlace(t *testing.T) {
 	d.stands(parent.Bundle.CandidateRevisionID, "paper/superseded")
 	out := d.as("otto", 0, "suspend", parent.Bundle.CandidateRevisionID, "--kill", "--reason", "odd")
 	if !strings.Contains(out,
-		heir.Bundle.CandidateRevisionID+" runs the same and holds the place: active in paper") {
+		successor.Bundle.CandidateRevisionID+" runs the same and holds the place: active in paper") {
 		t.Error(out)
 	}
-	d.stands(heir.Bundle.CandidateRevisionID, "paper/suspended")
+	d.stands(successor.Bundle.CandidateRevisionID, "paper/suspended")
 }

@@ -201,16 +201,16 @@ func (p *Plane) give(doc *bundle.Document) error {
 	return Put(p.Root, Files(&doc.Bundle))
 }
 
-// Said is a statement with its signer.
-type Said struct {
+// Statement is a statement with its signer.
+type Statement struct {
 	By, Type  string
 	Predicate any
 }
 
 // Submit posts a bundle with statements about it.
-func (p *Plane) Submit(doc *bundle.Document, said ...Said) (Answer, error) {
+func (p *Plane) Submit(doc *bundle.Document, statements ...Statement) (Answer, error) {
 	var list []dsse.Envelope
-	for _, s := range said {
+	for _, s := range statements {
 		env, err := doc.Attest(s.Type, s.Predicate, Key(s.By))
 		if err != nil {
 			return Answer{}, err
@@ -247,19 +247,19 @@ func (p *Plane) Answer(doc *bundle.Document, decisions string) (*bundle.Challeng
 }
 
 // Replayed is the replayer's replay of a sealed bundle with its answer to the challenge.
-func (p *Plane) Replayed(doc *bundle.Document) (Said, error) {
+func (p *Plane) Replayed(doc *bundle.Document) (Statement, error) {
 	r := Replay(doc, p.Now())
 	var err error
 	r.Challenge, err = p.Answer(doc, "decisions")
-	return Said{"replayer", bundle.TypeReplay, r}, err
+	return Statement{"replayer", bundle.TypeReplay, r}, err
 }
 
 // SubmitReplayed posts a bundle that its packer has signed, and a host its runs, with statements about
 // it, and then the replayer's replay: its challenge is known once the bundle is sealed. It returns the
 // last answer.
-func (p *Plane) SubmitReplayed(doc *bundle.Document, said ...Said) (Answer, error) {
-	said = append(append([]Said{Signed()}, Hosted(doc, p.Now())...), said...)
-	if a, err := p.Submit(doc, said...); err != nil || a.Status/100 != 2 {
+func (p *Plane) SubmitReplayed(doc *bundle.Document, statements ...Statement) (Answer, error) {
+	statements = append(append([]Statement{Signed()}, Hosted(doc, p.Now())...), statements...)
+	if a, err := p.Submit(doc, statements...); err != nil || a.Status/100 != 2 {
 		return a, err
 	}
 	again, err := p.Replayed(doc)
@@ -270,14 +270,14 @@ func (p *Plane) SubmitReplayed(doc *bundle.Document, said ...Said) (Answer, erro
 }
 
 // Signed is the packer's signature of a bundle.
-func Signed() Said { return Said{"packer", bundle.TypeBundle, map[string]any{}} }
+func Signed() Statement { return Statement{"packer", bundle.TypeBundle, map[string]any{}} }
 
 // Hosted are the host's signatures of the paper and live runs of a bundle.
-func Hosted(doc *bundle.Document, now time.Time) []Said {
-	var list []Said
+func Hosted(doc *bundle.Document, now time.Time) []Statement {
+	var list []Statement
 	for _, r := range doc.Bundle.Runs {
 		if r.Role.Venue() {
-			list = append(list, Said{"host", bundle.TypeRun, bundle.HostedRun{Common: Common(doc, now),
+			list = append(list, Statement{"host", bundle.TypeRun, bundle.HostedRun{Common: Common(doc, now),
 				RunID: r.RunID, ReportSHA256: r.ReportSHA256, MetadataSHA256: r.MetadataSHA256}})
 		}
 	}

@@ -2,8 +2,8 @@ package policy
 
 import "fmt"
 
-// said says how many days are in dispute, and how many were stated by whom they are of; "" for none.
-func (s *Dropped) said() (text string) {
+// describe says how many days are in dispute, and how many were stated by whom they are of; "" for none.
+func (s *Dropped) describe() (text string) {
 	if s.InDispute > 0 {
 		text = ", " + countDays(s.InDispute) + " in dispute"
 	}

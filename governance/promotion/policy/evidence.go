@@ -352,18 +352,18 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 // statement counts, so that a mistake can be put right; of two of the same moment that
 // which differs.
 func (e *Evidence) reruns(run *Run, own bool) (same, other []Piece) {
-	type said struct {
+	type rerun struct {
 		ReplayResult
 		equal bool
 	}
-	newest := map[string]said{}
+	newest := map[string]rerun{}
 	var principals []string
 	for _, r := range e.Replays {
 		for _, again := range r.Runs {
 			if again.RunID != run.RunID {
 				continue
 			}
-			now := said{r, again.RequestHash == run.RequestHash && again.ReportSHA256 == run.ReportSHA256}
+			now := rerun{r, again.RequestHash == run.RequestHash && again.ReportSHA256 == run.ReportSHA256}
 			if now.equal && e.Strict {
 				if again.Inputs == nil || e.Prospective && again.Inputs.Derived == nil &&
 					e.Read[run.RunID].Derived != nil {

@@ -144,11 +144,11 @@ func (r *Result) warned(g *Gate, evalue float64, byReason bool, run *Run, read b
 	var tests, other, unsaid []string
 	for i := range warnings {
 		t := &warnings[i]
-		said := t.ID
+		text := t.ID
 		if byReason {
-			said += " (" + cmp.Or(t.Reason, "without a reason") + ")"
+			text += " (" + cmp.Or(t.Reason, "without a reason") + ")"
 		}
-		tests = append(tests, said)
+		tests = append(tests, text)
 		switch {
 		case g.accepts(t, byReason):
 		case t.Reason == "" && g.accepts(t, false): // not refused: it may be one that is accepted

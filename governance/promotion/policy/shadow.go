@@ -89,8 +89,8 @@ func (s *ShadowResult) counted() (days, trades int64) {
 	return s.Days - s.UncountedLate - s.UncountedBefore, s.Trades - s.UncountedTrades
 }
 
-// said is what the days have come to in words, with those that do not count.
-func (s *ShadowResult) said() string {
+// describe is what the days have come to in words, with those that do not count.
+func (s *ShadowResult) describe() string {
 	days, trades := s.counted()
 	text := fmt.Sprintf("E is %.4g after %d days and %d trades", s.E, days, trades)
 	if s.OwnClock {
@@ -132,13 +132,13 @@ func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 		if s != nil && s.Unsigned {
 			reason = notBegun
 		} else if s != nil && s.InDispute+s.Own > 0 {
-			reason = NotShown + "no day counts" + s.Dropped.said()
+			reason = NotShown + "no day counts" + s.Dropped.describe()
 		}
 		return Result{Verdict: Pending, Op: ">=", Threshold: g.Evidence, Reason: reason}
 	}
 	bar := ShadowBar(g, stage, s, now)
 	r := Result{Verdict: Pass, Observed: s.E, Op: ">=", Threshold: bar.E, ValidUntil: s.Due}
-	r.Reason = s.said() + s.Dropped.said()
+	r.Reason = s.describe() + s.Dropped.describe()
 	if g.EBH != "" {
 		r.Reason += fmt.Sprintf("; claim %d of the %s, online e-BH with %d discoveries", bar.Place, g.EBH,
 			bar.Discoveries)

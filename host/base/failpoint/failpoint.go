@@ -9,7 +9,7 @@
 //
 // A [Hook] marks places of one value of a type, where the test runs in the same process.
 //
-// It is a package of its own because stores and engines of every room have places to mark.
+// It is a package of its own because stores and engines everywhere have places to mark.
 package failpoint
 
 import (

@@ -147,14 +147,7 @@ const maxNote = 1 << 16
 // ignored, as C2SP demands. The error reports what is wrong; nothing of the note is to be
 // believed then.
 func OpenCheckpoint(text string, keys ...LogKey) (*Checkpoint, error) {
-	if len(text) > maxNote {
-		return nil, errors.New("the note is too long for a checkpoint")
-	}
-	known := make([]note.Verifier, len(keys))
-	for i, k := range keys {
-		known[i] = k
-	}
-	n, err := note.Open([]byte(text), note.VerifierList(known...))
+	n, err := openNote(text, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +161,18 @@ func OpenCheckpoint(text string, keys ...LogKey) (*Checkpoint, error) {
 		}
 	}
 	return nil, fmt.Errorf("the note of %s is signed by %s", c.Origin, n.Sigs[0].Name)
+}
+
+// openNote reads a note and verifies the signatures of the keys.
+func openNote[K note.Verifier](text string, keys []K) (*note.Note, error) {
+	if len(text) > maxNote {
+		return nil, errors.New("the note is too long for a checkpoint")
+	}
+	known := make([]note.Verifier, len(keys))
+	for i, k := range keys {
+		known[i] = k
+	}
+	return note.Open([]byte(text), note.VerifierList(known...))
 }
 
 // parseCheckpointText reads the three lines.

@@ -147,14 +147,7 @@ type Cosignature struct {
 // Cosignatures are those that known witnesses have put under a note, each witness once. The error reports
 // that the note cannot be read, or has a false signature under the name of one of them.
 func Cosignatures(noteText string, keys ...WitnessKey) ([]Cosignature, error) {
-	if len(noteText) > maxNote {
-		return nil, errors.New("the note is too long for a checkpoint")
-	}
-	known := make([]note.Verifier, len(keys))
-	for i, k := range keys {
-		known[i] = k
-	}
-	n, err := note.Open([]byte(noteText), note.VerifierList(known...))
+	n, err := openNote(noteText, keys)
 	var unverified *note.UnverifiedNoteError
 	if errors.As(err, &unverified) {
 		return nil, nil

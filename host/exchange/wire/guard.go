@@ -47,7 +47,7 @@ type guard struct {
 	beat  time.Time     // the last one, or Open
 	broke chan string   // why the lease's stream ended
 	stop  chan struct{} // closed by Close
-	kept  chan struct{} // closed when the keeper is gone
+	kept  chan struct{} // closed when keep has returned
 	all   bool          // a Close was to cancel everything, and has not done it yet
 
 	closing  sync.Mutex // one Close at a time

@@ -30,22 +30,22 @@ import (
 //	shown    a number that nothing is computed from
 //	a|b|c    one of these words
 
-// twin is a field of a noun and that of its message.
-type twin struct {
+// fieldPair is a field of a noun and that of its message.
+type fieldPair struct {
 	noun, message int    // their indices
 	name          string // in the .proto
 	rule          string // the tag wire
 }
 
-var twinsOf sync.Map // [2]reflect.Type -> []twin
+var pairsOf sync.Map // [2]reflect.Type -> []fieldPair
 
-// twins pairs the fields of a noun with those of its message; what only one of the two has is left out.
-func twins(noun, message reflect.Type) []twin {
+// pairFields pairs the fields of a noun with those of its message; what only one of the two has is left out.
+func pairFields(noun, message reflect.Type) []fieldPair {
 	key := [2]reflect.Type{noun, message}
-	if known, ok := twinsOf.Load(key); ok {
-		return known.([]twin)
+	if known, ok := pairsOf.Load(key); ok {
+		return known.([]fieldPair)
 	}
-	var list []twin
+	var list []fieldPair
 	for i := range noun.NumField() {
 		f := noun.Field(i)
 		other, ok := message.FieldByNameFunc(func(name string) bool {
@@ -57,9 +57,9 @@ func twins(noun, message reflect.Type) []twin {
 		}
 		_, name, _ := strings.Cut(other.Tag.Get("protobuf"), "name=")
 		name, _, _ = strings.Cut(name, ",")
-		list = append(list, twin{noun: i, message: other.Index[0], name: name, rule: f.Tag.Get("wire")})
+		list = append(list, fieldPair{noun: i, message: other.Index[0], name: name, rule: f.Tag.Get("wire")})
 	}
-	twinsOf.Store(key, list)
+	pairsOf.Store(key, list)
 	return list
 }
 
@@ -80,7 +80,7 @@ func messages[P, N any](list []N) []*P {
 }
 
 func write(noun, message reflect.Value) {
-	for _, t := range twins(noun.Type(), message.Type()) {
+	for _, t := range pairFields(noun.Type(), message.Type()) {
 		put(noun.Field(t.noun), message.Field(t.message), t.rule)
 	}
 }
@@ -153,7 +153,7 @@ func nouns[N, P any](r *reader, name string, list []*P) []N {
 }
 
 func (r *reader) read(message, noun reflect.Value) {
-	for _, t := range twins(noun.Type(), message.Type()) {
+	for _, t := range pairFields(noun.Type(), message.Type()) {
 		r.get(t.name, message.Field(t.message), noun.Field(t.noun), t.rule)
 	}
 }

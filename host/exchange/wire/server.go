@@ -253,7 +253,7 @@ func (s *server) Close(ctx context.Context, p *connectorpb.CloseRequest) (*conne
 // panic is redacted like any other.
 func (s *server) recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = status.Error(codes.Internal, exchange.Clip(s.guard.redact.Text(panicText(p))))
+		*err = status.Error(codes.Internal, exchange.Clip(s.guard.redact.Text(fmt.Sprintf("panic: %v", p))))
 	}
 }
 
@@ -462,5 +462,3 @@ func (p *process) exit() {
 	})
 	<-p.gone // another goroutine is about to exit
 }
-
-func panicText(p any) string { return fmt.Sprintf("panic: %v", p) }

@@ -218,7 +218,7 @@ func prospective(same func(id, attack, wanted, test string) Row) []Row {
 			"lab/cmd/testdata/prove/shadow.txtar"),
 		same("19", "another plugin inherits the place of a live one", "research",
 			p+"TestAnotherPluginTakesNoPlaceOfALiveOne"),
-		same("19'", "an unsigned heir or rival of a live one", "moves nothing",
+		same("19'", "an unsigned successor or rival of a live one", "moves nothing",
 			p+"TestAnUnsignedPostMovesNothing"),
 		same("20", "resume by one, with an open critical incident, or by what was signed for an earlier stop",
 			"stays stopped", p+"TestResumingTakesTwo"),

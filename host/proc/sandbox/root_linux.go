@@ -16,9 +16,9 @@ const programPath = "/program"
 // What the small file systems of the root can hold. The root itself has nothing but the
 // places where other things are bound.
 const (
-	rootRoom   = "size=256k,nr_inodes=1k,mode=0755"
-	socketRoom = "size=64k,nr_inodes=16,mode=0700"
-	sharedRoom = "size=256k,nr_inodes=64,mode=0700"
+	rootSize   = "size=256k,nr_inodes=1k,mode=0755"
+	socketSize = "size=64k,nr_inodes=16,mode=0700"
+	sharedSize = "size=256k,nr_inodes=64,mode=0700"
 )
 
 // enterRoot makes a root with the program, the files of the policy and four devices, and
@@ -30,14 +30,14 @@ func (s *shim) enterRoot() error {
 		return fmt.Errorf("make the mounts private: %w", err)
 	}
 	if err := mount("root", r.dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
-		rootRoom); err != nil {
+		rootSize); err != nil {
 		return fmt.Errorf("mount a file system for the root: %w", err)
 	}
 	// Of two places one may lie below the other: the files of the policy come last.
 	for _, step := range []func() error{
 		func() error { return s.bindSystem(r) },
-		func() error { return r.room("/dev/shm", sharedRoom) },
-		func() error { return r.room(s.SocketDir, socketRoom) },
+		func() error { return r.mountTmpfs("/dev/shm", sharedSize) },
+		func() error { return r.mountTmpfs(s.SocketDir, socketSize) },
 		func() error { return s.bindProgram(r) },
 		func() error { return s.bindFiles(r) },
 		r.enter,
@@ -229,8 +229,8 @@ func (r root) copyPlace(place string) error {
 	return os.Symlink(link, r.dir+place)
 }
 
-// room mounts a small file system that belongs to the plugin.
-func (r root) room(place, options string) error {
+// mountTmpfs mounts a small file system that belongs to the plugin.
+func (r root) mountTmpfs(place, options string) error {
 	target := r.dir + place
 	if err := makePlace(target, true); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (r root) room(place, options string) error {
 	if r.user != 0 {
 		options += fmt.Sprintf(",uid=%d,gid=%d", r.user, r.user)
 	}
-	if err := mount("room", target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
+	if err := mount("tmpfs", target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
 		options); err != nil {
 		return fmt.Errorf("mount a file system at %s: %w", place, err)
 	}

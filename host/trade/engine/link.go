@@ -180,7 +180,7 @@ func (se *session) keepLease(l *link) {
 			if ack.VenueTime <= 0 {
 				return
 			}
-			if now := se.venue.Hear(ack.VenueTime, asked, offset); now != offset {
+			if now := se.venue.Observe(ack.VenueTime, asked, offset); now != offset {
 				offset = now
 				se.loop.inbox.post(func() {
 					l.offset = now

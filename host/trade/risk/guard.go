@@ -256,27 +256,27 @@ func (g *Guard) Headroom(symbol market.Symbol, a Account, ofSymbol, ofAll dec) d
 			position = plus(position, held)
 		}
 	}
-	room := g.bound(l.MaxOrderNotional, l.MaxOrderFraction)
+	headroom := g.bound(l.MaxOrderNotional, l.MaxOrderFraction)
 	for _, left := range [...]*big.Rat{
 		minus(g.bound(l.MaxPositionNotional, l.MaxPositionFraction), position),
 		minus(g.bound(l.MaxGrossNotional, l.MaxGrossFraction), gross),
 	} {
-		if left.Cmp(room) < 0 {
-			room = left
+		if left.Cmp(headroom) < 0 {
+			headroom = left
 		}
 	}
-	d, err := decimal.Parse(room.FloatString(roomScale))
+	d, err := decimal.Parse(headroom.FloatString(headroomScale))
 	if err != nil {
 		return decimal.Zero
 	}
-	if exact(d).Cmp(room) > 0 { // FloatString rounds
-		d, _ = d.Sub(decimal.MustNew(1, roomScale))
+	if exact(d).Cmp(headroom) > 0 { // FloatString rounds
+		d, _ = d.Sub(decimal.MustNew(1, headroomScale))
 	}
 	return d
 }
 
-// roomScale is how many decimals of quote a room has.
-const roomScale = 8
+// headroomScale is how many decimals of quote the headroom has.
+const headroomScale = 8
 
 func (c *check) above(code Code, value, limit *big.Rat, what string) {
 	if value.Cmp(limit) > 0 {

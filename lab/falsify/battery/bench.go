@@ -57,7 +57,7 @@ func (b *Bench) openBase(ctx context.Context) (err error) {
 		b.workers = runtime.NumCPU()
 	}
 	b.here = make(chan struct{}, b.workers)
-	if b.workdir, err = replay.Enter(b.Host.StateDir); err != nil {
+	if b.workdir, err = replay.NewWorkdir(b.Host.StateDir); err != nil {
 		return err
 	}
 	b.first = []*Play{{

@@ -257,14 +257,14 @@ func (t *Test) see() string {
 
 // Informs is the sentence of a test that never counts, or the note of another one; "" without.
 func (t *Test) Informs() string {
-	said := t.Note
+	sentence := t.Note
 	if t.Class == Description {
-		said = t.Detail
+		sentence = t.Detail
 	}
-	if said == "" {
+	if sentence == "" {
 		return ""
 	}
-	return strings.ToUpper(said[:1]) + said[1:] + "."
+	return strings.ToUpper(sentence[:1]) + sentence[1:] + "."
 }
 
 // Say is what a test has to say whatever its verdict: its Sentence, of one that passed no more than that

@@ -9,7 +9,7 @@
 // number of the replica, so that replica 17 has the same candles whoever makes it. No
 // change needs math.Exp or math.Log: every CPU makes the same candles.
 //
-// A Room is where the changed candles become files: one folder of one process below
+// A Workdir is where the changed candles become files: one folder of one process below
 // <state_dir>/tmp/falsify, in which every Store has a folder of its own until it is
 // closed. The folder is locked; what a killed process has left is removed by the next
 // that enters.
@@ -172,18 +172,18 @@ func (s *Source) Close() error {
 	return err
 }
 
-// Room is the folder of one process in which changed candles become files. Its methods
+// Workdir is the folder of one process in which changed candles become files. Its methods
 // may be called from several goroutines, but for Close.
 type Workdir struct{ *file.Workdir }
 
-// Enter makes a room below the state directory and removes those that killed processes
+// NewWorkdir makes a folder below the state directory and removes those that killed processes
 // have left.
-func Enter(stateDir string) (*Workdir, error) {
-	room, err := file.NewWorkdir(filepath.Join(stateDir, "tmp", "falsify"))
+func NewWorkdir(stateDir string) (*Workdir, error) {
+	workdir, err := file.NewWorkdir(filepath.Join(stateDir, "tmp", "falsify"))
 	if err != nil {
 		return nil, err
 	}
-	return &Workdir{room}, nil
+	return &Workdir{workdir}, nil
 }
 
 // Store is the candles of one set, as a store that a run can be played on.

@@ -270,13 +270,13 @@ const (
 
 // take is called with what stands in the bucket of results.
 func (s *Submitter) take(key string, text []byte) {
-	id, said := key, ""
+	id, ending := key, ""
 	for _, end := range []string{divergedEnd, whyEnd} {
 		if rest, is := strings.CutSuffix(key, end); is {
-			id, said = rest, end
+			id, ending = rest, end
 		}
 	}
-	if said == whyEnd {
+	if ending == whyEnd {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if e := s.waiting[id]; e != nil {
@@ -290,7 +290,7 @@ func (s *Submitter) take(key string, text []byte) {
 		s.logger.Warn("a result from the queue is not used", "key", key, "error", err)
 		return
 	}
-	if said == divergedEnd {
+	if ending == divergedEnd {
 		s.stop(request.Errorf(request.CodeTrialDiverged,
 			"run %s went otherwise on worker %q than on the first one: the program or a machine is not "+
 				"deterministic, and no number of this search can be trusted", r.RunID, r.Worker).

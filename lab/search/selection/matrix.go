@@ -31,13 +31,13 @@ type matrix struct {
 // buildMatrix lines the trials up. The error is only that of ctx.
 func (l *TrialList) buildMatrix(ctx context.Context) (*matrix, error) {
 	m := &matrix{}
-	apart := m.lineUp(l)
+	own := m.lineUp(l)
 	var err error
 	// There is at least the judged trial, so there is an answer.
 	if m.alike, _, err = deflate.AlikeOf(ctx, m.shared, len(l.Trials)-len(m.shared)); err != nil {
 		return nil, err
 	}
-	m.variance, m.why, err = deflate.VarianceOf(ctx, slices.Concat(m.shared, apart), l.countDays())
+	m.variance, m.why, err = deflate.VarianceOf(ctx, slices.Concat(m.shared, own), l.countDays())
 	if err != nil || m.why != stat.TooFewReturns {
 		return m, err
 	}
@@ -48,7 +48,7 @@ func (l *TrialList) buildMatrix(ctx context.Context) (*matrix, error) {
 // lineUp finds for each trial with a series what it has in common with the judged run.
 // Those that share too little are apart: all that they have, on rows that no other has but
 // those with the same dates.
-func (m *matrix) lineUp(l *TrialList) (apart []deflate.Column) {
+func (m *matrix) lineUp(l *TrialList) (own []deflate.Column) {
 	judged := l.Trials[l.Judged].Series
 	var places *Places
 	var rows rowSets
@@ -71,9 +71,9 @@ func (m *matrix) lineUp(l *TrialList) (apart []deflate.Column) {
 				continue
 			}
 		}
-		apart = append(apart, deflate.Column{Rows: rows.apart(s), Returns: s.Return})
+		own = append(own, deflate.Column{Rows: rows.ownRows(s), Returns: s.Return})
 	}
-	return apart
+	return own
 }
 
 // rowSets keeps one slice for equal rows, and hands out new ones.
@@ -92,8 +92,8 @@ func (r *rowSets) of(rows []int) []int {
 	return rows
 }
 
-// apart are the rows of a series that is not compared with any but those on its dates.
-func (r *rowSets) apart(s *Series) []int {
+// ownRows are the rows of a series that is not compared with any but those on its dates.
+func (r *rowSets) ownRows(s *Series) []int {
 	if i := slices.IndexFunc(r.dates, func(k *Series) bool { return slices.Equal(k.Date, s.Date) }); i >= 0 {
 		return r.own[i]
 	}

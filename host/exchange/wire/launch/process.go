@@ -88,7 +88,7 @@ func (m *Manager) start(
 		Config: proc.Config{
 			Name: c.File, Env: environ(), Network: true, Writable: o.Writable, Survives: true,
 			Sandbox: m.opts.Sandbox, Limits: sandbox.DefaultLimits(),
-			OnLine: func(line string) { log.Info("connector says", "line", redact.Text(line)) },
+			OnLine: func(line string) { log.Info("connector output", "line", redact.Text(line)) },
 		},
 	})
 	var failed *proc.LaunchError

@@ -175,9 +175,9 @@ func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
 			return s, "insufficient_cash"
 		}
 		s = pl.sizeBuy(p, s, budget)
-		if room := pl.limitHeadroom(p.Symbol); room.Cmp(budget) < 0 {
+		if headroom := pl.limitHeadroom(p.Symbol); headroom.Cmp(budget) < 0 {
 			// A size that the market does not take is not cut down: the limit itself refuses the order.
-			if less := pl.sizeBuy(p, s, room); rules.Check(less, pl.manager.sym[p.sym].last) == "" {
+			if less := pl.sizeBuy(p, s, headroom); rules.Check(less, pl.manager.sym[p.sym].last) == "" {
 				s, s.Wanted = less, budget
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/govalues/decimal"
 )
 
-func TestSceneOfAFailure(t *testing.T) {
+func TestSnapshotOfAFailure(t *testing.T) {
 	l := newLab(t, 2000, "panics", "nan", "errs", "exits", "lateexit", "good")
 	for _, c := range []struct {
 		plugin, field string
@@ -51,7 +51,7 @@ func TestSceneOfAFailure(t *testing.T) {
 	}
 }
 
-func TestSceneOfTheEnd(t *testing.T) {
+func TestSnapshotOfTheEnd(t *testing.T) {
 	l := newLab(t, 2000, "lateexit", "randomly")
 	x, o := l.in(ModeLockstep).run(context.Background(), request("lateexit", nil))
 	s, err := x.Snapshot(50)
@@ -88,6 +88,6 @@ func TestSceneOfTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := x.Snapshot(7); err == nil {
-		t.Error("a scene after Close")
+		t.Error("a snapshot after Close")
 	}
 }

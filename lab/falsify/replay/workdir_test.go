@@ -22,12 +22,12 @@ func TestLoad(t *testing.T) {
 		all[i].Series = sdktest.Synth(uint64(i+1), 500, y2020.Time(), time.Hour)
 		all[i].Series.Symbol = market.Symbol([]string{"A/Q", "B/Q"}[i])
 	}
-	room, err := replay.Enter(t.TempDir())
+	workdir, err := replay.NewWorkdir(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer room.Close()
-	store, err := room.Put(ctx, all)
+	defer workdir.Close()
+	store, err := workdir.Put(ctx, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +92,9 @@ func hashOf(t *testing.T, store *replay.Store, symbol market.Symbol) string {
 	return d.SHA256
 }
 
-// A room removes what killed processes have left, never what another one is using, and
+// A work folder removes what killed processes have left, never what another one is using, and
 // itself when it is closed.
-func TestRooms(t *testing.T) {
+func TestWorkdirs(t *testing.T) {
 	ctx := context.Background()
 	state := t.TempDir()
 	root := filepath.Join(state, "tmp", "falsify")
@@ -105,7 +105,7 @@ func TestRooms(t *testing.T) {
 		0o400); err != nil {
 		t.Fatal(err)
 	}
-	first, err := replay.Enter(state)
+	first, err := replay.NewWorkdir(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func TestRooms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := replay.Enter(state)
+	second, err := replay.NewWorkdir(state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, root); n != 2 {
-		t.Errorf("%d rooms", n)
+		t.Errorf("%d work folders", n)
 	}
 	d, err := store.Pinned(ctx, "sample", "B/Q", market.MustTimeframe("1h"), hashOf(t, store, "B/Q"))
 	if err != nil {
@@ -162,14 +162,14 @@ func count(t *testing.T, dir string) int {
 // BenchmarkPut writes 58,000 candles and opens them as a run does.
 func BenchmarkPut(b *testing.B) {
 	ctx := context.Background()
-	room, err := replay.Enter(b.TempDir())
+	workdir, err := replay.NewWorkdir(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer room.Close()
+	defer workdir.Close()
 	set := synth(58000, 1)
 	for b.Loop() {
-		store, err := room.Put(ctx, set)
+		store, err := workdir.Put(ctx, set)
 		if err != nil {
 			b.Fatal(err)
 		}

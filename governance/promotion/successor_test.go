@@ -60,7 +60,7 @@ func sameTrades(by, parent string, b bundle.Bundle) statement {
 func TestAnotherPluginTakesNoPlaceOfALiveOne(t *testing.T) {
 	cases := []struct {
 		name     string
-		without  bundle.Role // a role whose runs the heir lacks
+		without  bundle.Role // a role whose runs the successor lacks
 		said     func(parent string, b bundle.Bundle) []statement
 		inherits bool
 	}{
@@ -87,19 +87,19 @@ func TestAnotherPluginTakesNoPlaceOfALiveOne(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := trusted(t)
 			parent := p.live(lists(p, "base", "test", "a"))
-			heir := p.proven(plugin("v2"), child(parent, "non_material"), func(b *bundle.Bundle) {
+			successor := p.proven(plugin("v2"), child(parent, "non_material"), func(b *bundle.Bundle) {
 				b.Runs = slices.DeleteFunc(b.Runs, func(r bundle.Run) bool { return r.Role == c.without })
 			})
-			id := p.submit(heir, c.said(parent, heir)...)
+			id := p.submit(successor, c.said(parent, successor)...)
 			if inherited := p.state(id).Stage == bundle.Live; inherited != c.inherits {
-				t.Fatalf("the heir stands at %s, the parent at %s", p.at(id), p.at(parent))
+				t.Fatalf("the successor stands at %s, the parent at %s", p.at(id), p.at(parent))
 			}
 			if !c.inherits {
 				p.stands(parent, "live/active")
 				return
 			}
 			p.stands(parent, "live/superseded")
-			e := p.entries("sma-cross")[heir.Strategy.Plugin.SHA256+p.files[id].Bundle.Strategy.ParamsSHA256]
+			e := p.entries("sma-cross")[successor.Strategy.Plugin.SHA256+p.files[id].Bundle.Strategy.ParamsSHA256]
 			if e.Status != deploy.StatusActive || len(e.ApprovedBy) != 0 || e.ExpiresAt == nil {
 				t.Errorf("nobody has approved this plugin: %+v", e)
 			}
@@ -111,14 +111,14 @@ func TestAnotherPluginTakesNoPlaceOfALiveOne(t *testing.T) {
 // its entry stays the same to the letter.
 func TestAnUnsignedPostMovesNothing(t *testing.T) {
 	posts := map[string]func(p *plane, parent string){
-		"an heir": func(p *plane, parent string) {
+		"a successor": func(p *plane, parent string) {
 			p.submit(p.proven(version("2"), child(parent, "non_material"), owner("mallory")))
 		},
-		"an heir of zero limits": func(p *plane, parent string) {
+		"a successor of zero limits": func(p *plane, parent string) {
 			p.submit(p.proven(child(parent, "non_material"),
 				limits(func(l *bundle.Limits) { l.MaxOrderValue = "0" })))
 		},
-		"an heir without evidence": func(p *plane, parent string) {
+		"a successor without evidence": func(p *plane, parent string) {
 			p.submit(p.good(child(parent, "non_material"), func(b *bundle.Bundle) { b.Runs = b.Runs[:1] }))
 		},
 		"a rival": func(p *plane, _ string) { p.submit(p.proven(params(`{"fast":11}`))) },
@@ -190,12 +190,12 @@ func TestAnUnsignedRivalWaits(t *testing.T) {
 func TestWithoutTrustNobodyNeedsToSign(t *testing.T) {
 	p := newPlane(t)
 	first := p.submit(p.good())
-	heir := p.submit(p.good(version("2"), child(first, "non_material")))
-	p.stands(heir, "paper/active")
+	successor := p.submit(p.good(version("2"), child(first, "non_material")))
+	p.stands(successor, "paper/active")
 	p.stands(first, "paper/superseded")
 	p.repost(first, bundle.Live, "anybody")
 	p.stands(first, "paper/active")
-	p.stands(heir, "paper/superseded")
+	p.stands(successor, "paper/superseded")
 }
 
 // TestRequestedByIsNoVeto: only the first submission and signed ones say to whom a revision
@@ -223,51 +223,51 @@ func TestRequestedByIsNoVeto(t *testing.T) {
 	}
 }
 
-// TestWhoOwnedTheParentDoesNotApproveTheHeir.
-func TestWhoOwnedTheParentDoesNotApproveTheHeir(t *testing.T) {
+// TestWhoOwnedTheParentDoesNotApproveTheSuccessor.
+func TestWhoOwnedTheParentDoesNotApproveTheSuccessor(t *testing.T) {
 	p := trusted(t)
 	parent := p.canary()
-	heir := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("mallory")),
+	successor := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("mallory")),
 		signature("packer"))
-	p.stands(heir, "canary/eligible")
-	if got := p.w.Excluded(heir); !slices.Equal(got,
+	p.stands(successor, "canary/eligible")
+	if got := p.w.Excluded(successor); !slices.Equal(got,
 		[]string{"mallory", "owner@example.com", "packer", "requester@example.com"}) {
 		t.Error(got)
 	}
-	p.say(heir, p.approve("owner@example.com", "risk", heir, bundle.Live),
-		p.approve("anna", "approver", heir, bundle.Live))
-	p.stands(heir, "canary/eligible")
-	p.say(heir, p.approve("rita", "risk", heir, bundle.Live))
-	p.stands(heir, "live/active")
+	p.say(successor, p.approve("owner@example.com", "risk", successor, bundle.Live),
+		p.approve("anna", "approver", successor, bundle.Live))
+	p.stands(successor, "canary/eligible")
+	p.say(successor, p.approve("rita", "risk", successor, bundle.Live))
+	p.stands(successor, "live/active")
 }
 
-// TestWhoApprovedTheParentDoesNotOwnTheHeir: it would have their own approval.
-func TestWhoApprovedTheParentDoesNotOwnTheHeir(t *testing.T) {
+// TestWhoApprovedTheParentDoesNotOwnTheSuccessor: it would have their own approval.
+func TestWhoApprovedTheParentDoesNotOwnTheSuccessor(t *testing.T) {
 	p := trusted(t)
 	parent := p.canary()
-	heir := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("anna")),
+	successor := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("anna")),
 		signature("packer"))
-	p.stands(heir, "paper/eligible") // by itself, like any other
+	p.stands(successor, "paper/eligible") // by itself, like any other
 	p.stands(parent, "canary/eligible")
 }
 
-// TestAStopReachesAllThatRunTheSame: the parent that was approved, its heir, a twin that
+// TestAStopReachesAllThatRunTheSame: the parent that was approved, its successor, a twin that
 // came by itself, and what is posted afterwards.
 func TestAStopReachesAllThatRunTheSame(t *testing.T) {
 	for _, kill := range []bool{true, false} {
 		p := trusted(t)
 		parent := p.live()
-		heir := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"))
+		successor := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"))
 		twin := p.submit(
 			p.proven(func(b *bundle.Bundle) {
 				b.Candidate.CandidateID, b.Candidate.FamilyID = "twin", "twins"
 			}), signature("packer"))
-		p.stands(heir, "live/active")
+		p.stands(successor, "live/active")
 		p.stands(twin, "paper/eligible")
 		p.say(parent, suspension("", kill))
 		later := p.submit(p.proven(version("3"),
 			func(b *bundle.Bundle) { b.Candidate.CandidateID = "later" }), signature("packer"))
-		p.stands(heir, "live/suspended")
+		p.stands(successor, "live/suspended")
 		p.stands(twin, "paper/suspended")
 		p.stands(later, "research/suspended")
 		for _, family := range []string{"sma-cross", "twins"} {
@@ -277,8 +277,8 @@ func TestAStopReachesAllThatRunTheSame(t *testing.T) {
 				}
 			}
 		}
-		p.say(heir, p.resume("rita", "risk", heir), p.resume("anna", "approver", heir))
-		p.stands(heir, "live/active")
+		p.say(successor, p.resume("rita", "risk", successor), p.resume("anna", "approver", successor))
+		p.stands(successor, "live/active")
 		if e := p.entry(); e.Kill || e.Status != deploy.StatusActive ||
 			!slices.Equal(e.ApprovedBy, []string{"anna", "rita"}) {
 			t.Errorf("resumed: %+v", e)
@@ -291,14 +291,14 @@ func TestAStopReachesAllThatRunTheSame(t *testing.T) {
 	}
 }
 
-// TestLoweringTheParentLowersTheHeir, and a kill that lowers nothing kills all the same.
-func TestLoweringTheParentLowersTheHeir(t *testing.T) {
+// TestLoweringTheParentLowersTheSuccessor, and a kill that lowers nothing kills all the same.
+func TestLoweringTheParentLowersTheSuccessor(t *testing.T) {
 	p := trusted(t)
 	parent := p.live()
-	heir := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"))
+	successor := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"))
 	p.say(parent, suspension(bundle.Paper, true))
-	p.stands(heir, "paper/eligible")
-	if e := p.entry(); e.Status != deploy.StatusRevoked || !e.Kill || e.CandidateRevisionID != heir {
+	p.stands(successor, "paper/eligible")
+	if e := p.entry(); e.Status != deploy.StatusRevoked || !e.Kill || e.CandidateRevisionID != successor {
 		t.Errorf("%+v", e)
 	}
 	q := trusted(t)
