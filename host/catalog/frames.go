@@ -17,8 +17,12 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// looks are the host's: the plugin needs 300 µs for some fifty candles and an order.
-var looks = wire.Looks{For: 300 * time.Microsecond, Rare: 4}
+// The host's looks: a bundle needs 300 µs for some fifty candles and an order, a program in Go answers a step
+// within some 15.
+var (
+	looks     = wire.Looks{For: 300 * time.Microsecond, Rare: 4}
+	stepLooks = wire.Looks{For: 50 * time.Microsecond, Rare: 4}
+)
 
 // writeLimit is how long a plugin may leave what it is sent unread. It reads whenever a message is due, so
 // that only one which answers what it has not read fills the connection.
@@ -72,7 +76,7 @@ func (c *runFrames) Run(ctx context.Context, _ ...grpc.CallOption) (strategypb.S
 	if err != nil {
 		return nil, status.Errorf(codes.Unavailable, "connect to the plugin: %v", err)
 	}
-	s := (&frames{wire.NewFrames(conn, looks, writeLimit)}).run(ctx)
+	s := (&frames{wire.NewFrames(conn, stepLooks, writeLimit)}).run(ctx)
 	s.toldEnd = true
 	return s, nil
 }

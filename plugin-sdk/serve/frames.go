@@ -18,7 +18,7 @@ import (
 )
 
 // looks are the plugin's: a host that does not answer at once has something else to do.
-var looks = wire.Looks{For: 100 * time.Microsecond, Rare: 6}
+var looks = wire.Looks{For: 50 * time.Microsecond, Rare: 6}
 
 // listenFrames listens for runs that the host wants carried in frames; nil: it wants none, or in a version
 // that is not known here.

@@ -46,7 +46,9 @@ type Frames struct {
 	in    *bufio.Reader
 	looks Looks
 	fd    syscall.RawConn // nil: it cannot be looked at
-	look  time.Time       // until when a read looks for bytes; zero: it waits for them
+
+	looking   bool      // a read looks for bytes, else it waits for them
+	spin, nap time.Time // until when it looks without a pause, and in its sleep
 
 	missed, idle int // looks in a row that found nothing, and how many more are left out
 
@@ -61,6 +63,10 @@ type Looks struct {
 	Rare int           // so many looks in vain, at most, double how many are left out
 }
 
+// nap is how long a look that saw nothing sleeps in the kernel, which wakes it: the runtime would have to
+// wake one goroutine, and that another. No limit of time is looked at meanwhile.
+const nap = 2 * time.Millisecond
+
 // spinning counts who looks for frames, in all runs of this process.
 var spinning atomic.Int32
 
@@ -69,7 +75,7 @@ var spinning atomic.Int32
 func NewFrames(conn net.Conn, looks Looks, limit time.Duration) *Frames {
 	f := &Frames{conn: conn, looks: looks, limit: limit}
 	f.in = bufio.NewReaderSize((*incoming)(f), 64<<10)
-	if c, ok := conn.(syscall.Conn); ok && canLook && runtime.NumCPU() > 1 {
+	if c, ok := conn.(syscall.Conn); ok && canLook {
 		f.fd, _ = c.SyscallConn()
 	}
 	return f
@@ -83,15 +89,22 @@ type incoming Frames
 
 var errNothing = errors.New("nothing came")
 
-// Read implements io.Reader. While it looks it never waits.
+// Read implements io.Reader. While it looks it waits no longer than a nap.
 func (f *incoming) Read(p []byte) (n int, err error) {
-	if f.look.IsZero() {
+	if !f.looking {
 		return f.conn.Read(p)
 	}
 	failed := f.fd.Read(func(fd uintptr) bool {
 		for {
-			if n, err = readNow(fd, p); err != syscall.EAGAIN || time.Now().After(f.look) {
+			if n, err = readNow(fd, p); err != syscall.EAGAIN {
 				return true
+			}
+			now := time.Now()
+			if now.After(f.spin) {
+				if !now.Before(f.nap) {
+					return true
+				}
+				await(fd, f.nap.Sub(now))
 			}
 		}
 	})
@@ -108,29 +121,38 @@ func (f *Frames) Look(kind byte, m proto.Message) bool {
 	if f.fd == nil {
 		return false
 	}
-	if f.idle > 0 && f.in.Buffered() == 0 {
-		f.idle--
-		return false
-	}
-	if spinning.Add(1) <= int32(runtime.NumCPU()/2) {
-		f.look = time.Now().Add(f.looks.For)
-	} else {
-		f.look = time.Unix(1, 0)
-	}
-	b := f.peek()
-	f.look = time.Time{}
-	spinning.Add(-1)
-	if b == nil {
-		f.missed = min(f.missed+1, f.looks.Rare)
-		f.idle = 1<<f.missed - 2
-		return false
-	}
-	f.missed = 0
-	if b[frameHead-1] != kind || proto.Unmarshal(b[frameHead:], m) != nil {
+	b := f.spot()
+	if b == nil || b[frameHead-1] != kind || proto.Unmarshal(b[frameHead:], m) != nil {
 		return false
 	}
 	_, _ = f.in.Discard(len(b))
 	return true
+}
+
+// spot returns the next frame if it is whole before a look and a nap are over.
+func (f *Frames) spot() (b []byte) {
+	f.looking = true
+	defer func() { f.looking = false }()
+	f.spin, f.nap = time.Time{}, time.Time{}
+	if f.idle > 0 && f.in.Buffered() == 0 {
+		f.idle--
+	} else {
+		if spinning.Add(1) <= int32(runtime.NumCPU()/2) {
+			f.spin = time.Now().Add(f.looks.For)
+		}
+		b = f.peek()
+		spinning.Add(-1)
+		if f.missed++; b != nil {
+			f.missed = 0
+		}
+		f.missed = min(f.missed, f.looks.Rare)
+		f.idle = max(0, 1<<f.missed-2)
+	}
+	if b == nil {
+		f.spin, f.nap = time.Time{}, time.Now().Add(nap)
+		b = f.peek()
+	}
+	return b
 }
 
 // peek returns the next frame if it is whole, at most as large as the buffer.
