@@ -90,6 +90,11 @@ func (c *Catalog) start(
 			OnLine: o.Stderr,
 		},
 	}
+	// Where keys guard the link, no second one goes without.
+	framed := o.Lockstep && o.Plain && !program.Bundle
+	if framed {
+		l.Config.Env = append(l.Config.Env, wire.FramesVariable+"="+wire.FramesVersion)
+	}
 	if o.CandleFolder != "" {
 		l.Config.ReadOnly = []string{o.CandleFolder}
 	}
@@ -103,7 +108,13 @@ func (c *Catalog) start(
 	case err != nil:
 		return nil, err
 	}
-	return c.admit(name, plugin.Service.(strategypb.StrategyClient), plugin)
+	client := plugin.Service.(strategypb.StrategyClient)
+	if framed {
+		if address, ok := plugin.Socket(wire.FramesSocket); ok {
+			client = &runFrames{client, address}
+		}
+	}
+	return c.admit(name, client, plugin)
 }
 
 // environ returns what a program finds in its environment.

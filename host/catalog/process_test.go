@@ -19,6 +19,7 @@ import (
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // tell starts a run in which the plugin does one thing and answers what came of it.
@@ -118,6 +119,29 @@ func TestSurroundings(t *testing.T) {
 		}
 		if mode == sandbox.Off && p.Level().String() != "off" {
 			t.Errorf("level %q", p.Level())
+		}
+	}
+}
+
+// TestFramesAreOffered: a run of lockstep offers frames where nothing is encrypted. A plugin that takes no
+// notice, as those built before there were any, is spoken to over gRPC.
+func TestFramesAreOffered(t *testing.T) {
+	o := testOptions(t)
+	o.Sandbox = sandbox.Off
+	install(t, o.Dir, "good")
+	c := open(t, o)
+	for offered, l := range map[bool][]LaunchOptions{
+		true:  {{Lockstep: true, Plain: true}},
+		false: {{Lockstep: true}, {Plain: true}},
+	} {
+		for _, o := range l {
+			p := start(t, c, "good", o)
+			if got := tell(t, p, "surroundings"); strings.Contains(got, wire.FramesVariable) != offered {
+				t.Errorf("%+v: %s", o, got)
+			}
+			if _, framed := p.Client().(*runFrames); framed {
+				t.Errorf("%+v: a plugin without frames is spoken to in them", o)
+			}
 		}
 	}
 }

@@ -72,8 +72,8 @@ type Child struct {
 	pid       int // of the process that was started here: the shim, if there is one
 	plugin    int // of the plugin
 	level     sandbox.Level
-	ownRoot   bool // its file system is not the host's
-	socket    *os.File
+	ownRoot   bool       // its file system is not the host's
+	sockets   []*os.File // of its own root
 	handshake *io.PipeReader
 	tail      *tail
 	done      chan struct{}
@@ -259,8 +259,8 @@ func (c *Child) collect(ctx context.Context, p *pipes, say *io.PipeWriter, repor
 	close(c.done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	closeFiles(c.socket)
-	c.socket = nil
+	closeFiles(c.sockets...)
+	c.sockets = nil
 }
 
 // readStdout hands the first line to go-plugin and everything after it to the

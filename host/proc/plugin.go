@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -283,6 +284,20 @@ func missedCookie(tail []string) bool {
 	}
 	return false
 }
+
+// Socket returns where the host finds another socket of the process, by its name in the folder of the first;
+// false: there is none.
+func (p *Plugin) Socket(name string) (path string, ok bool) {
+	_, path, err := p.runner.PluginToHost("unix", filepath.Join(p.runner.config.SocketDir, name))
+	if err != nil {
+		return "", false
+	}
+	info, err := os.Lstat(path)
+	return path, err == nil && (p.ownRoot || info.Mode().Type() == os.ModeSocket)
+}
+
+// Bundled reports whether the program is a bundle.
+func (p *Plugin) Bundled() bool { return p.role != nil }
 
 // HangUp closes the connection and leaves the process alone.
 func (p *Plugin) HangUp() {

@@ -130,8 +130,7 @@ func (c *Child) socketPath(address string) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	closeFiles(c.socket)
-	c.socket = file
+	c.sockets = append(c.sockets, file)
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 

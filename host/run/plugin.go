@@ -230,7 +230,7 @@ func (p *Plugin) Failure(err error, phase string, step market.Time,
 // askPlace adds to a failure where a bundle is that has not answered, if it can be interrupted and says so. A
 // program in Go would end with the stacks of all its goroutines in the place of its last lines.
 func (p *Plugin) askPlace(f *artifact.Failure) {
-	if p.Stream == nil || p.Stream.glance == nil || !p.Proc.Interrupt() {
+	if p.Stream == nil || !p.Proc.Bundled() || !p.Proc.Interrupt() {
 		return
 	}
 	timer := time.NewTimer(placeLimit)

@@ -173,6 +173,7 @@ func (r *run) coSimulate(begin *strategypb.Begin) error {
 	if begin.GetTotalSteps() < 1 {
 		return &wire.ProtocolError{Field: "begin.total_steps", Message: "must be known in co-simulation"}
 	}
+	r.box.ahead()
 	feed, release, err := r.openFeed()
 	if err != nil || feed == nil {
 		return err

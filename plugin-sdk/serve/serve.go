@@ -13,7 +13,8 @@
 // goroutine that receives, and a ticker that asks for an early flush when a chunk
 // takes long: it changes where messages are cut, never what they hold. A plugin that
 // is ahead of its host is held back by gRPC's flow control, so its memory does not
-// grow with the length of the run.
+// grow with the length of the run. A host of lockstep may have the messages of its run
+// carried in frames over a connection of its own, see wire.Frames.
 //
 // It imports sdk, sim, wire, candlefile and internal/drive.
 package serve
@@ -75,7 +76,18 @@ func NewServer[P any](spec sdk.Spec,
 func serveHost(s *server) {
 	watchParent()
 	s.process = newProcess()
-	plugin.Serve(config(s, s.process.newGRPC))
+	framed, err := listenFrames()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: listen for runs: %v\n", s.description.Name, err)
+		os.Exit(1)
+	}
+	plugin.Serve(config(s, func(opts []grpc.ServerOption) *grpc.Server {
+		g := s.process.newGRPC(opts)
+		if framed != nil {
+			go s.serveFrames(framed)
+		}
+		return g
+	}))
 }
 
 func config(s *server, newGRPC func([]grpc.ServerOption) *grpc.Server) *plugin.ServeConfig {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -23,8 +22,12 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// stream is the connection to the host during a run.
-type stream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]
+// stream is the connection to the host during a run: of gRPC, or in frames.
+type stream interface {
+	Context() context.Context
+	Recv() (*strategypb.HostMessage, error)
+	Send(*strategypb.PluginMessage) error
+}
 
 // server implements the gRPC service. It knows the author's strategy only through
 // build.
@@ -107,7 +110,10 @@ func (s *server) Describe(context.Context, *strategypb.DescribeRequest) (*strate
 }
 
 // Run implements the service.
-func (s *server) Run(st stream) error {
+func (s *server) Run(st strategypb.Strategy_RunServer) error { return s.answer(st) }
+
+// answer serves a run over any stream.
+func (s *server) answer(st stream) error {
 	s.process.handshakeDone()
 	if err := s.begin(); err != nil {
 		return err
@@ -115,8 +121,7 @@ func (s *server) Run(st stream) error {
 	defer s.end()
 	s.process.runBegins()
 	defer s.process.runDone()
-	box := newInbox(st)
-	err := s.run(st, box)
+	err := s.run(st, &inbox{stream: st})
 	var wrong *wire.ProtocolError
 	if errors.As(err, &wrong) {
 		return status.Error(codes.InvalidArgument, wrong.Error())
@@ -202,25 +207,25 @@ const (
 // counts what does not fit, so that memory stays bounded.
 const inboxDepth = wire.ChunksAhead + 2
 
-// inbox receives messages while the simulation runs, so that Stop is seen at once.
+// inbox receives messages when they are asked for, or ahead.
 type inbox struct {
-	ctx      context.Context
-	messages chan *strategypb.HostMessage
-	broken   error // why messages is closed; nil at the end of the stream
+	stream   stream
+	messages chan *strategypb.HostMessage // nil: none is received ahead
+	broken   error                        // why messages is closed; nil at the end of the stream
 	signals  atomic.Uint32
 }
 
-// newInbox starts to receive. The goroutine ends with the stream.
-func newInbox(st stream) *inbox {
-	b := &inbox{ctx: st.Context(), messages: make(chan *strategypb.HostMessage, inboxDepth)}
-	go b.receive(st)
-	return b
+// ahead receives messages while the simulation runs, so that Stop is seen at once. The goroutine ends
+// with the stream.
+func (b *inbox) ahead() {
+	b.messages = make(chan *strategypb.HostMessage, inboxDepth)
+	go b.receive()
 }
 
-func (b *inbox) receive(st stream) {
+func (b *inbox) receive() {
 	defer close(b.messages)
 	for {
-		m, err := st.Recv()
+		m, err := b.stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return
 		}
@@ -234,8 +239,8 @@ func (b *inbox) receive(st stream) {
 		}
 		select {
 		case b.messages <- m:
-		case <-b.ctx.Done():
-			b.broken = b.ctx.Err()
+		case <-b.stream.Context().Done():
+			b.broken = b.stream.Context().Err()
 			return
 		}
 	}
@@ -243,6 +248,9 @@ func (b *inbox) receive(st stream) {
 
 // next waits for a message; io.EOF means that the host sends no more.
 func (b *inbox) next() (*strategypb.HostMessage, error) {
+	if b.messages == nil {
+		return b.stream.Recv()
+	}
 	m, ok := <-b.messages
 	switch {
 	case ok:

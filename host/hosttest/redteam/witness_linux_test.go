@@ -145,7 +145,8 @@ func foreignNames(environ string) []string {
 		name, value, ok := strings.Cut(kv, "=")
 		needed := strings.HasPrefix(name, "PLUGIN_") || name == "GOMAXPROCS" || name == "REDTEAM_ROLE" ||
 			name == "GORACE" ||
-			name == "ASSAY_PLUGIN" || name == "ASSAY_CONNECTOR" || name == "ASSAY_PARENT_FD"
+			name == "ASSAY_PLUGIN" || name == "ASSAY_CONNECTOR" || name == "ASSAY_PARENT_FD" ||
+			name == "ASSAY_FRAMES"
 		if ok && (!needed || strings.Contains(value, "SECRET")) {
 			names = append(names, name)
 		}

@@ -1,0 +1,20 @@
+//go:build unix
+
+package wire
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// canLook reports whether a connection can be read from without waiting.
+const canLook = true
+
+// await sleeps until there is something to read, a signal comes or the time is over.
+func await(fd uintptr, limit time.Duration) {
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(limit.Milliseconds())+1)
+}
+
+func readNow(fd uintptr, p []byte) (int, error) { return syscall.Read(int(fd), p) }
