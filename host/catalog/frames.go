@@ -78,6 +78,9 @@ type runFrames struct {
 func (c *runFrames) Run(ctx context.Context, _ ...grpc.CallOption) (strategypb.Strategy_RunClient, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", c.address)
+	if err == nil {
+		conn, err = wire.Unpolled(conn)
+	}
 	if err != nil {
 		return nil, status.Errorf(codes.Unavailable, "connect to the plugin: %v", err)
 	}

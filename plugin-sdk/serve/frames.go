@@ -36,7 +36,9 @@ func (s *server) serveFrames(l net.Listener) {
 		if err != nil {
 			return
 		}
-		go s.runFramed(conn)
+		if conn, err = wire.Unpolled(conn); err == nil {
+			go s.runFramed(conn)
+		}
 	}
 }
 
