@@ -108,7 +108,7 @@ func (x *Execution) WriteDecisions(w io.Writer) error {
 
 // Close releases data and files. The results stay.
 func (x *Execution) Close() error {
-	x.plugin.endProcess("the run is over")
+	x.plugin.Close("the run is over")
 	return errors.Join(x.rec.Lines().Close(), x.data.close())
 }
 

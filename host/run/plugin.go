@@ -114,7 +114,7 @@ func (p *Plugin) startFailed(err error) error {
 		f.Code, f.PluginExitCode = CodePluginCrashed, &code
 	case <-time.After(Grace):
 	}
-	p.Proc.Kill("the start failed")
+	p.Close("the start failed")
 	f.Message, f.LogTail = err.Error(), p.Proc.Tail()
 	return startRefusal(&StartError{*f, err}, err.Error(), f.LogTail, "The strategy could not be started: %v",
 		err)
@@ -270,16 +270,11 @@ func (p *Plugin) awaitExit(f *artifact.Failure) {
 	f.Message = "the plugin process ended during the run: " + p.Proc.Exit()
 }
 
-// endProcess ends the process, unless it is a session's and can play on.
-func (p *Plugin) endProcess(reason string) {
+// Close ends the conversation, and the process, unless it is a session's and can play on.
+func (p *Plugin) Close(reason string) {
 	if !p.good {
 		p.Proc.Kill(reason)
 	}
-}
-
-// Close ends the process and the conversation.
-func (p *Plugin) Close(reason string) {
-	p.endProcess(reason)
 	if p.Stream != nil {
 		p.Stream.Close()
 	}

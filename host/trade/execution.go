@@ -152,7 +152,7 @@ func (pp *paperRun) linkUp(up bool) {
 
 // Close releases files. The results stay.
 func (x *Execution) Close() error {
-	x.plugin.Proc.Kill("the run is over")
+	x.plugin.Close("the run is over")
 	return x.lines.Close()
 }
 
