@@ -222,7 +222,9 @@ func (w *walk) replay(ctx context.Context) error {
 // shadow plays the whole days after the seal, where this command has started the plane. What keeps
 // it from that is a warning: paper does not wait for it.
 func (w *walk) shadow(ctx context.Context) {
-	if !w.result.Plane.Started || w.plane.SignKey == "" || len(w.result.Steps) == 0 {
+	if !w.result.Plane.Started || w.plane.SignKey == "" {
+		w.result.Steps = append(w.result.Steps, promotedStep{Step: "shadow",
+			Reason: "the plane's own shadow worker plays the days after the seal (governance shadow)"})
 		return
 	}
 	program, err := planePath(w.a)
