@@ -31,6 +31,7 @@ func listenFrames() (net.Listener, error) {
 
 // serveFrames takes each connection for a call of Run.
 func (s *server) serveFrames(l net.Listener) {
+	s.process.awaitServing()
 	for {
 		conn, err := l.Accept()
 		if err != nil {

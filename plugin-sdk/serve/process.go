@@ -23,16 +23,35 @@ const lingering = 10 * time.Second
 type process struct {
 	stderr *os.File // the original, from before go-plugin replaced os.Stderr
 	once   sync.Once
+	served func() // closes serves, the first time
+	serves chan struct{}
 	grpc   *grpc.Server
 	linger *time.Timer // ends the process unless another run begins
 	garbage
 }
 
-func newProcess() *process { return &process{stderr: os.Stderr} }
+func newProcess() *process {
+	p := &process{stderr: os.Stderr, serves: make(chan struct{})}
+	p.served = sync.OnceFunc(func() { close(p.serves) })
+	return p
+}
 
 func (p *process) newGRPC(opts []grpc.ServerOption) *grpc.Server {
-	p.grpc = grpc.NewServer(append(opts, wire.ServerOptions()...)...)
+	first := func(srv any, st grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		p.served()
+		return handler(srv, st)
+	}
+	opts = append(opts, wire.ServerOptions()...)
+	p.grpc = grpc.NewServer(append(opts, grpc.ChainStreamInterceptor(first))...)
 	return p.grpc
+}
+
+// awaitServing waits until gRPC serves: go-plugin replaces os.Stdout and os.Stderr before, and after the
+// handshake. Every host opens streams of go-plugin's own at once.
+func (p *process) awaitServing() {
+	if p != nil {
+		<-p.serves
+	}
 }
 
 // handshakeDone joins standard output to standard error: it is not read any more,
