@@ -104,7 +104,7 @@ func (f *incoming) Read(p []byte) (n int, err error) {
 				if !now.Before(f.nap) {
 					return true
 				}
-				await(fd, f.nap.Sub(now))
+				await(fd, f.nap)
 			}
 		}
 	})

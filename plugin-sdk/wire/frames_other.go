@@ -10,6 +10,6 @@ import (
 // canLook reports whether a connection can be read from without waiting.
 const canLook = false
 
-func await(uintptr, time.Duration) {}
+func await(uintptr, time.Time) {}
 
 func readNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }

@@ -19,23 +19,28 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
-// framesPair returns the host's end of a conversation in frames and the plugin's connection.
-func framesPair(t *testing.T, limit time.Duration) (*Frames, net.Conn) {
+// connected returns the two ends of a unix socket.
+func connected(t *testing.T) (host, plugin net.Conn) {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	host, err := net.Dial("unix", l.Addr().String())
-	if err != nil {
+	if host, err = net.Dial("unix", l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	plugin, err := l.Accept()
-	if err != nil {
+	if plugin, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { host.Close(); plugin.Close() })
+	return host, plugin
+}
+
+// framesPair returns the host's end of a conversation in frames and the plugin's connection.
+func framesPair(t *testing.T, limit time.Duration) (*Frames, net.Conn) {
+	t.Helper()
+	host, plugin := connected(t)
 	f := NewFrames(host, Looks{For: 300 * time.Microsecond, Rare: 4}, limit)
 	if f.fd == nil && canLook { // a machine of one processor
 		f.fd, _ = host.(syscall.Conn).SyscallConn()

@@ -13,8 +13,6 @@ import (
 const canLook = true
 
 // await sleeps until there is something to read, a signal comes or the time is over.
-func await(fd uintptr, limit time.Duration) {
-	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(limit.Milliseconds())+1)
-}
+func await(fd uintptr, until time.Time) { _ = wait(int(fd), unix.POLLIN, until) }
 
 func readNow(fd uintptr, p []byte) (int, error) { return syscall.Read(int(fd), p) }

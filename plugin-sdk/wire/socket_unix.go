@@ -70,25 +70,29 @@ func (s *socket) end() {
 
 // try repeats a call that does not block until it has done something or the deadline passes; 0 bytes
 // without an error are the end of what the other side sends.
-func (s *socket) try(deadline *time.Time, events int16, call func(int, []byte) (int, error), p []byte) (int,
-	error) {
+func (s *socket) try(deadline *time.Time, events int16, call func(int, []byte) (int, error), p []byte) (n int,
+	err error) {
+	failed := s.until(deadline, events, func(fd uintptr) bool {
+		for n, err = call(int(fd), p); err == unix.EINTR; n, err = call(int(fd), p) {
+		}
+		return err != unix.EAGAIN
+	})
+	return max(n, 0), cmp.Or(failed, err)
+}
+
+// until waits and calls f, which does not block, until it is done or the deadline passes.
+func (s *socket) until(deadline *time.Time, events int16, f func(fd uintptr) (done bool)) error {
 	until, err := s.begin(deadline)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer s.end()
-	for {
-		n, err := call(s.fd, p)
-		switch err {
-		case unix.EINTR:
-		case unix.EAGAIN:
-			if err := wait(s.fd, events, until); err != nil {
-				return 0, err
-			}
-		default:
-			return max(n, 0), err
+	for !f(uintptr(s.fd)) {
+		if err := wait(s.fd, events, until); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // wait waits until something can be done with a descriptor.
@@ -189,27 +193,10 @@ func (r *rawSocket) Control(f func(fd uintptr)) error {
 
 // Read implements syscall.RawConn.
 func (r *rawSocket) Read(f func(fd uintptr) (done bool)) error {
-	s := (*socket)(r)
-	return r.until(&s.reads, unix.POLLIN, f)
+	return (*socket)(r).until(&r.reads, unix.POLLIN, f)
 }
 
 // Write implements syscall.RawConn.
 func (r *rawSocket) Write(f func(fd uintptr) (done bool)) error {
-	s := (*socket)(r)
-	return r.until(&s.writes, unix.POLLOUT, f)
-}
-
-func (r *rawSocket) until(deadline *time.Time, events int16, f func(fd uintptr) (done bool)) error {
-	s := (*socket)(r)
-	until, err := s.begin(deadline)
-	if err != nil {
-		return err
-	}
-	defer s.end()
-	for !f(uintptr(s.fd)) {
-		if err := wait(s.fd, events, until); err != nil {
-			return err
-		}
-	}
-	return nil
+	return (*socket)(r).until(&r.writes, unix.POLLOUT, f)
 }

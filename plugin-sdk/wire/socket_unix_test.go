@@ -1,6 +1,6 @@
 //go:build unix
 
-package wire_test
+package wire
 
 import (
 	"bytes"
@@ -8,41 +8,25 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// connected returns the two ends of a unix socket, the first outside of the poller.
-func connected(t *testing.T) (unpolled, other net.Conn) {
+// unpolledPair returns the two ends of a unix socket, the first outside of the poller.
+func unpolledPair(t *testing.T) (unpolled, other net.Conn) {
 	t.Helper()
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	c, other := connected(t)
+	unpolled, err := Unpolled(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	c, err := net.Dial("unix", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if other, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	if unpolled, err = wire.Unpolled(c); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = other.Close()
-		_ = unpolled.Close()
-	})
+	t.Cleanup(func() { _ = unpolled.Close() })
 	return unpolled, other
 }
 
 // TestUnpolledCarries sends more than the buffers hold in both directions, and then the end.
 func TestUnpolledCarries(t *testing.T) {
-	c, other := connected(t)
+	c, other := unpolledPair(t)
 	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MiB
 	go func() {
 		_, _ = io.Copy(other, other)
@@ -63,7 +47,7 @@ func TestUnpolledCarries(t *testing.T) {
 
 // TestUnpolledCloses: Close ends a call that waits, and later ones are refused.
 func TestUnpolledCloses(t *testing.T) {
-	c, _ := connected(t)
+	c, _ := unpolledPair(t)
 	read := make(chan error)
 	go func() {
 		_, err := c.Read(make([]byte, 1))
@@ -86,7 +70,7 @@ func TestUnpolledCloses(t *testing.T) {
 
 // TestUnpolledDeadlines: nothing comes, and nothing is taken.
 func TestUnpolledDeadlines(t *testing.T) {
-	c, _ := connected(t)
+	c, _ := unpolledPair(t)
 	if err := c.SetDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
